@@ -1,0 +1,1 @@
+"""Bytes to typed values and back; every file format has its one home here."""

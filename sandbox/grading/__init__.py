@@ -1,0 +1,1 @@
+"""Submission to evidence (verify, touches the world) to verdict (judge, cannot)."""

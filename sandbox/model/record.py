@@ -1,0 +1,74 @@
+"""One rollout, as one line of results.jsonl: who acted, how it ended, a verdict or a fault."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from sandbox.errors import FaultCode
+from sandbox.model.task import Digest, TaskId
+
+SCHEMA = 1
+
+
+class Ending(StrEnum):
+    """Why the agent's part was over."""
+
+    SUBMITTED = "submitted"
+    TURNS = "turns"
+    WALL_TIME = "wall_time"
+    GRADED = "graded"
+    """There was no agent here: the submission came from a file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """What the agent leaves behind: a patch against the pinned commit, and nothing else."""
+
+    task: TaskId
+    patch: bytes
+    rejected: str = ""
+    """Why there is no patch, when what was left behind cannot be one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictRecord:
+    reward: float
+    resolved: bool
+    reason: str
+    checks: Mapping[str, str]
+    """Check id → outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultRecord:
+    """Our world broke: no reward, run again, never a zero."""
+
+    code: FaultCode
+    message: str
+    hint: str = ""
+    retry: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    task: TaskId
+    task_digest: Digest
+    attempt: int
+    agent: str
+    runtime: str
+    started: str
+    """UTC, to the second; the machine's clock, for people only."""
+    ending: Ending | None = None
+    steps: int = 0
+    patch_sha256: str = ""
+    patch_bytes: int = 0
+    verdict: VerdictRecord | None = None
+    fault: FaultRecord | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """Phase → wall seconds: box, agent, collect, verify, checks, total."""
+    schema: int = SCHEMA
+
+    @property
+    def reward(self) -> float | None:
+        """None for a void rollout."""
+        return self.verdict.reward if self.verdict else None

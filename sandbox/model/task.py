@@ -1,0 +1,158 @@
+"""A task: the pinned world an agent is put into, and how its work is judged."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, NewType
+
+TaskId = NewType("TaskId", str)
+Digest = NewType("Digest", str)
+"""`sha256:` and 64 hex digits."""
+
+STRICT: dict[str, Any] = {"extra": "forbid", "use_attribute_docstrings": True}
+"""For the parser in formats/: an unknown key is an error, docstrings describe fields."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoPin:
+    """A commit, never a branch; `tree` lets us notice a checkout that lies."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    name: str
+    """A key of repos/lock.yaml."""
+    commit: str
+    """40 hex digits."""
+    tree: str
+    """40 hex digits: the tree of that commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagePin:
+    """An image by content: the sha256 of its config, which names its layers."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    name: str
+    """repos/images/<name>.lock.json."""
+    digest: Digest
+    """The config digest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionSpec:
+    """Which part of the working directory is the agent's answer. Nothing else is graded."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    paths: tuple[str, ...]
+    """Files or folders, relative to the working directory."""
+    exclude: tuple[str, ...] = ("**/__pycache__/**", "*.pyc")
+    """Glob patterns within them that are never taken."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolutionSpec:
+    """Where the reference solution comes from: a patch file, or a fixed repository."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    patch: str | None = None
+    """A file beside task.yaml."""
+    repo: RepoPin | None = None
+    """The fixed tree: the solution is the difference within `paths`."""
+    paths: tuple[str, ...] = ()
+    """Default: the submission's paths."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleSpec:
+    """The hidden tests: a folder under verifiers/<task>/, or paths of a pinned repository."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    digest: Digest
+    """Tree digest of what is put into the box."""
+    folder: str | None = None
+    """A folder under verifiers/<task>/; its content replaces `paths` in the working directory."""
+    repo: RepoPin | None = None
+    paths: tuple[str, ...] = ()
+    """Removed from the working directory first, then put there from the bundle."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSpec:
+    """One thing the verifier looks at. A gate that does not pass zeroes the reward."""
+
+    id: str
+    weight: float = 1.0
+    gate: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifierSpec:
+    bundle: BundleSpec
+    runner: Literal["pytest"]
+    arguments: tuple[str, ...]
+    """What the runner is asked to run; with pytest, files or folders."""
+    options: dict[str, str]
+    """The runner's configuration; with pytest, ini options."""
+    checks: tuple[CheckSpec, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockSpec:
+    """The wall clock of the box in which the verdict is made."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    at: str
+    """The instant at which it starts, e.g. 2024-05-15T12:00:00Z; it ticks from there."""
+    mode: Literal["ticking"] = "ticking"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one rollout may use. The same limits hold in the agent's box and the verifier's."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    turns: int = 100
+    wall_seconds: float = 1800.0
+    """The agent's time, thinking included."""
+    command_seconds: float = 120.0
+    """One command, when the agent names no time of its own."""
+    output_bytes: int = 65536
+    """What one observation shows at most."""
+    memory_mib: int = 2048
+    pids: int = 256
+    cpus: float = 2.0
+    submission_mib: int = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    category: str
+    """bug-fix, feature, refactoring, …"""
+    difficulty: Literal["easy", "medium", "hard"]
+    """An estimate; measured pass rates belong to reports."""
+    licence: str
+    """SPDX identifier of the repository's licence."""
+    source: str
+    """Where the task comes from."""
+    expert_minutes: int | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSpec:
+    id: TaskId
+    digest: Digest
+    """Of everything that decides a verdict: see formats.digest."""
+    instruction: str
+    repo: RepoPin
+    image: ImagePin
+    workdir: str
+    env: dict[str, str]
+    submission: SubmissionSpec
+    solution: SolutionSpec
+    verifier: VerifierSpec
+    clock: ClockSpec
+    network: Literal["none"]
+    limits: Limits
+    metadata: Metadata
+    home: str = field(compare=False, default="")
+    """The folder that holds task_specs/, verifiers/ and repos/ for this task."""

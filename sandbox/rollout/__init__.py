@@ -1,0 +1,1 @@
+"""Who acts, one rollout, and ten thousand of them."""

@@ -1,0 +1,1 @@
+"""Where commands run: boxes, terminals, images and repositories."""

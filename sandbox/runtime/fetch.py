@@ -1,0 +1,97 @@
+"""Downloads by hash: a file is what its sha256 says, or it is refused."""
+
+import hashlib
+import http.client
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from sandbox.errors import Fault, NetworkFault
+from sandbox.runtime.store import Store, check_blob
+
+PYPI = "https://pypi.org/simple"
+TIMEOUT_SECONDS = 60.0
+TRIES = 3
+
+Pause = Callable[[float], None]
+
+
+def fetch(
+    store: Store, urls: Iterable[str], *, sha256: str, name: str, fault: type[Fault]
+) -> Path:
+    """The stored file with this hash, downloaded from the first URL that serves it."""
+    path = store.blob(sha256)
+    if path.exists():
+        check_blob(path, sha256, name, fault)
+        return path
+    said = []
+    with store.lock(f"blob-{sha256}"):
+        if path.exists():
+            return path
+        for url in urls:
+            try:
+                with store.scratch() as folder:
+                    found = download(url, folder / "file")
+                    if found == sha256:
+                        path.parent.mkdir(parents=True, exist_ok=True)
+                        os.replace(folder / "file", path)  # noqa: PTH105
+                        return path
+                raise fault(
+                    f"refused: {name} from {url} is not what was pinned: "
+                    f"expected sha256 {sha256}, found {found}",
+                    retry=False,
+                )
+            except NetworkFault as e:
+                said.append(str(e))
+    raise NetworkFault(
+        f"cannot fetch {name}: " + "; ".join(said or ["no address is known"]),
+        hint="is the network up? a proxy is taken from http_proxy and https_proxy",
+    )
+
+
+def download(url: str, target: Path, *, pause: Pause = time.sleep) -> str:
+    """Stream `url` into `target`; returns its sha256. Tries again when the connection breaks."""
+    for attempt in range(TRIES):
+        try:
+            return _stream(url, target)
+        except urllib.error.HTTPError as e:
+            raise NetworkFault(f"{url}: HTTP {e.code}", retry=e.code >= 500) from e  # noqa: PLR2004
+        except (OSError, http.client.HTTPException) as e:
+            if attempt == TRIES - 1:
+                raise NetworkFault(f"{url}: {e}") from e
+            pause(0.5 * 2**attempt)
+    raise AssertionError("unreachable")
+
+
+def _stream(url: str, target: Path) -> str:
+    seen = hashlib.sha256()
+    request = urllib.request.Request(url, headers={"User-Agent": "stillroom"})  # noqa: S310
+    with (
+        urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response,  # noqa: S310
+        target.open("wb") as out,
+    ):
+        while block := response.read(1 << 20):
+            seen.update(block)
+            out.write(block)
+    return seen.hexdigest()
+
+
+def pypi_url(project: str, file: str, *, index: str = PYPI) -> str:
+    """Where the index serves `file` (PEP 691)."""
+    url = f"{index}/{project}/"
+    request = urllib.request.Request(  # noqa: S310
+        url, headers={"Accept": "application/vnd.pypi.simple.v1+json", "User-Agent": "stillroom"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310
+            listing = json.load(response)
+    except (OSError, ValueError, http.client.HTTPException) as e:
+        raise NetworkFault(f"{url}: {e}") from e
+    for entry in listing["files"]:
+        if entry["filename"] == file:
+            return str(entry["url"])
+    raise NetworkFault(f"{url} does not list {file}", retry=False)

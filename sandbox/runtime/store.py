@@ -1,0 +1,98 @@
+"""The store: everything fetched or built, by content, under the user's cache folder.
+
+blobs/sha256/<hex>       what was downloaded: .debs, wheels, sdists
+layers/<hex>.tar         an image layer, and layers/<hex>/ the same, unpacked
+images/<hex>.json        an image's config
+repos/<name>.git         a pinned repository; trees/<key>/ what a box gets of it
+tmp/                     scratch folders, each with a lease of its owner
+"""
+
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from sandbox.errors import Fault
+from sandbox.runtime.lease import Lease, exclusive, orphans
+
+
+class Store:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def blob(self, sha256: str) -> Path:
+        return self.root / "blobs" / "sha256" / sha256
+
+    def lock(self, name: str) -> AbstractContextManager[None]:
+        """One builder of `name` at a time, over all processes that share the store."""
+        return exclusive(self.root / "locks" / f"{name}.lock")
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A private folder on the store's file system; what is not moved out of it is removed."""
+        name = secrets.token_hex(8)
+        folder = self.root / "tmp" / name
+        with Lease(self.root / "tmp" / f"{name}.lease"):
+            folder.mkdir(parents=True)
+            try:
+                yield folder
+            finally:
+                remove_tree(folder)
+
+    def reap(self) -> list[str]:
+        """Remove the scratch folders of dead owners; never those of live ones."""
+        gone = []
+        for lease in orphans(self.root / "tmp"):
+            with lease:
+                remove_tree(lease.path.with_suffix(""))
+                gone.append(str(lease.path.with_suffix("")))
+        return gone
+
+
+def default_store(env: Mapping[str, str]) -> Store:
+    """`$STILLROOM_STORE`, or stillroom/ under the XDG cache folder."""
+    if path := env.get("STILLROOM_STORE"):
+        return Store(Path(path).absolute())
+    cache = env.get("XDG_CACHE_HOME") or str(Path(env.get("HOME", "/root")) / ".cache")
+    return Store(Path(cache) / "stillroom")
+
+
+def sha256_file(path: Path) -> str:
+    with path.open("rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()
+
+
+def check_blob(path: Path, sha256: str, name: str, fault: type[Fault]) -> None:
+    """Refuse, by name, a stored file that is not what was pinned."""
+    if (found := sha256_file(path)) != sha256:
+        raise fault(
+            f"refused: {name} is not what was pinned: expected sha256 {sha256}, found {found}",
+            hint=f"the stored copy was changed; remove it and run again: rm {path}",
+            retry=False,
+        )
+
+
+def remove_tree(path: Path) -> None:
+    """rm -rf that also enters folders their owner made unreadable. Absent is fine."""
+
+    def open_up(function: object, name: str, error: BaseException) -> None:
+        del function
+        if isinstance(error, FileNotFoundError):
+            return
+        if not isinstance(error, PermissionError):
+            raise error
+        parent = Path(name).parent
+        os.chmod(parent, 0o700)  # noqa: PTH101
+        if Path(name).is_dir() and not Path(name).is_symlink():
+            os.chmod(name, 0o700)  # noqa: PTH101
+            shutil.rmtree(name)
+        else:
+            Path(name).unlink(missing_ok=True)
+
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        shutil.rmtree(path, onerror=lambda f, n, e: open_up(f, n, e[1]))
