@@ -1,0 +1,7 @@
+"""`python -P -m sandbox`: the same as `stillroom`."""
+
+import sys
+
+from sandbox.cli import main
+
+sys.exit(main())
