@@ -25,6 +25,8 @@ _CAPABILITIES = {
 }  # fmt: skip
 _KEEP = sum(1 << n for n in _CAPABILITIES.values())
 _OPEN_FILES = 65536
+_FOR_PROGRAMS = [s for s in signal.Signals if s not in (signal.SIGKILL, signal.SIGSTOP)]
+"""Python, and the zygote, ignore some signals; what runs in the box should not inherit that."""
 _LOW_PORTS = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 _SIOCGIFFLAGS_UP = 0x1 | 0x40
 _SIOCSIFFLAGS = 0x8914
@@ -139,7 +141,7 @@ def _spawn(request: dict[str, Any], actions: list[tuple[Any, ...]]) -> int:
             file_actions=actions,
             setsid=True,
             setsigmask=[],
-            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD],
+            setsigdef=_FOR_PROGRAMS,
         )
     finally:
         os.chdir("/")

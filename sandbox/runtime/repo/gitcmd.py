@@ -26,9 +26,7 @@ _ENVIRONMENT = {
 _ERROR_CHARACTERS = 2000
 
 
-def run_git(
-    folder: Path, *command: str, feed: bytes = b"", worktree: Path | None = None
-) -> bytes:
+def run_git(folder: Path, *command: str, feed: bytes = b"", worktree: Path | None = None) -> bytes:
     """Run git on the repository in `folder`. Raises RepoFault with what git said."""
     runner = git.Git(str(worktree or folder))
     runner.update_environment(**_ENVIRONMENT, GIT_DIR=str(folder))
