@@ -94,8 +94,8 @@ def verify(folder: Path, pin: RepoPin) -> None:
         )
 
 
-def read_files(repo: Pinned, paths: Iterable[str] = ()) -> list[Entry]:
-    """The files of the pinned tree, or those at and below `paths`, each of which has to exist."""
+def read_files(repo: Pinned, paths: Iterable[str] = (), *, missing_ok: bool = False) -> list[Entry]:
+    """The files of the pinned tree, or those at and below `paths`. Raises RepoFault."""
     listed = run_git(repo.folder, "ls-tree", "-r", "-z", "--full-tree", repo.pin.commit)
     wanted = tuple(paths)
     found = []
@@ -106,7 +106,7 @@ def read_files(repo: Pinned, paths: Iterable[str] = ()) -> list[Entry]:
         if mode in _KINDS and (not wanted or within(path, wanted)):
             found.append((path, _KINDS[mode], blob))
     for path in wanted:
-        if not any(within(name, (path,)) for name, _, _ in found):
+        if not missing_ok and not any(within(name, (path,)) for name, _, _ in found):
             raise RepoFault(f"`{repo.pin.name}` has no `{path}`", retry=False)
     contents = _blobs(repo.folder, [blob for _, _, blob in found])
     return [
