@@ -45,9 +45,18 @@ FOLDERS = [
 LINKS = {
     "etc/mtab": "../proc/self/mounts",
     "etc/dpkg/origins/default": "debian",
+    "etc/localtime": "/usr/share/zoneinfo/Etc/UTC",
     "var/run": "/run",
     "var/lock": "/run/lock",
 }
+PAM = {
+    "auth": "auth required pam_unix.so nullok\n",
+    "account": "account required pam_unix.so\n",
+    "password": "password required pam_unix.so\n",
+    "session": "session required pam_unix.so\n",
+    "session-noninteractive": "session required pam_unix.so\n",
+}
+"""What pam-auth-update would write; `su` needs it."""
 DEFAULTS = {
     "etc/passwd": "usr/share/base-passwd/passwd.master",
     "etc/group": "usr/share/base-passwd/group.master",
@@ -89,6 +98,7 @@ def _system_files(found: Mapping[str, Entry]) -> Iterator[Entry]:
     accounts = found[DEFAULTS["etc/passwd"]].data.decode().splitlines()
     names = [line.partition(":")[0] for line in accounts]
     yield _file("etc/shadow", "".join(f"{n}:*:19000:0:99999:7:::\n" for n in names), 0o640)
+    yield from (_file(f"etc/pam.d/common-{name}", text) for name, text in PAM.items())
     yield _file("etc/shells", "/bin/sh\n/usr/bin/sh\n/bin/bash\n/usr/bin/bash\n")
     yield _file("etc/hostname", "box\n")
     yield _file("etc/hosts", "127.0.0.1 localhost box\n::1 localhost\n")

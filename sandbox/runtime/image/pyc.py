@@ -18,6 +18,7 @@ from sandbox.runtime.image.layout import (
     LIBRARIES,
     LOADER,
     SOURCE_FOLDERS,
+    inside,
 )
 
 PARTS = 2
@@ -64,14 +65,23 @@ def run_python(system: Path, arguments: Sequence[str]) -> subprocess.CompletedPr
 
 
 def _sources(layer: Path) -> dict[str, Path]:
+    """Path in the image → the file that has its content."""
     found = {}
     for start in SOURCE_FOLDERS:
         for top, _, names in os.walk(layer / start):
-            for name in names:
-                path = Path(top) / name
-                if name.endswith(".py") and path.is_file() and not path.is_symlink():
-                    found[path.relative_to(layer).as_posix()] = path
+            for path in (Path(top) / name for name in names if name.endswith(".py")):
+                source = _through_link(layer, path)
+                if source.is_file() and not source.is_symlink():
+                    found[path.relative_to(layer).as_posix()] = source
     return found
+
+
+def _through_link(layer: Path, path: Path) -> Path:
+    """Debian links sitecustomize.py into /etc: the image's own, not that of this machine."""
+    if not path.is_symlink():
+        return path
+    target = path.parent.relative_to(layer) / path.readlink()
+    return layer / inside(os.path.normpath(target))
 
 
 def _compile(system: Path, sources: Sequence[tuple[str, Path]], scratch: Path) -> list[Entry]:
