@@ -1,0 +1,108 @@
+"""The engine: its address, one client, and the one place where its errors become ours."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Self
+from urllib.parse import urlsplit
+
+import docker
+import docker.errors
+import requests
+import urllib3
+
+from sandbox.errors import RuntimeFault
+
+DEFAULT_HOST = "unix:///var/run/docker.sock"
+CALL_SECONDS = 300
+"""Longer than any call should take, even with dozens of boxes starting at once."""
+POOL = 64
+"""Connections kept open; a run with more threads opens and closes some."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the engine listens: a Unix socket, or TCP without TLS."""
+
+    host: str
+    path: str = ""
+    name: str = ""
+    port: int = 0
+
+    @classmethod
+    def parse(cls, host: str) -> Self:
+        parts = urlsplit(host)
+        if parts.scheme == "unix" and parts.path:
+            return cls(host, path=parts.path)
+        if parts.scheme == "tcp" and parts.hostname and parts.port:
+            return cls(host, name=parts.hostname, port=parts.port)
+        raise RuntimeFault(
+            f"DOCKER_HOST={host}: terminals need a plain socket, unix:// or tcp://",
+            hint="forward one: ssh -NL /tmp/engine.sock:/var/run/docker.sock HOST, "
+            "then DOCKER_HOST=unix:///tmp/engine.sock",
+            retry=False,
+        )
+
+
+class Engine:
+    def __init__(self, host: str) -> None:
+        self.host = host
+        self._lock = threading.Lock()
+        self._api: docker.APIClient | None = None
+
+    @property
+    def address(self) -> Address:
+        return Address.parse(self.host)
+
+    @property
+    def api(self) -> docker.APIClient:
+        """The client, made on first use."""
+        with self._lock:
+            if self._api is None:
+                self._api = self._connect()
+            return self._api
+
+    @property
+    def version(self) -> str:
+        """Of the API, as agreed with the engine."""
+        return str(self.api.api_version)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._api is not None:
+                self._api.close()
+                self._api = None
+
+    def _connect(self) -> docker.APIClient:
+        address = self.address
+        try:
+            return docker.APIClient(
+                base_url=address.host, version="auto", timeout=CALL_SECONDS, max_pool_size=POOL
+            )
+        except (docker.errors.DockerException, requests.RequestException, OSError) as e:
+            raise RuntimeFault(
+                f"no container engine answers at {address.host}: {e}",
+                hint="start Docker, set DOCKER_HOST, or choose the embedded runtime",
+                retry=False,
+            ) from e
+
+
+@contextmanager
+def faults(doing: str) -> Iterator[None]:
+    """What the engine or the way to it throws, as a RuntimeFault that says what was being done."""
+    try:
+        yield
+    except docker.errors.NotFound as e:
+        raise RuntimeFault(f"cannot {doing}: {e.explanation or e}") from e
+    except docker.errors.APIError as e:
+        raise RuntimeFault(f"cannot {doing}: {e.explanation or e}") from e
+    except (
+        docker.errors.DockerException,
+        requests.RequestException,
+        urllib3.exceptions.HTTPError,
+        OSError,
+    ) as e:
+        raise RuntimeFault(
+            f"cannot {doing}: {e}", hint="is the container engine still running?"
+        ) from e

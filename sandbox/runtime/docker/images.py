@@ -1,0 +1,103 @@
+"""Images: from the store into the engine, by content."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import docker.errors
+
+from sandbox.errors import ImageFault, RuntimeFault
+from sandbox.runtime.base import Image
+from sandbox.runtime.docker.engine import Engine, faults
+from sandbox.runtime.docker.tarstream import BLOCK, END, file_entry, padding
+from sandbox.runtime.store import Store
+
+CONTAINERD_STORE = "io.containerd.snapshotter.v1"
+
+
+def ensure_loaded(engine: Engine, store: Store, image: Image) -> str:
+    """The engine's id of the image, loaded from the store if need be. Raises ImageFault."""
+    if found := _find(engine, image):
+        return found
+    with store.lock(f"docker-image-{_hex(image.digest)}"):
+        if found := _find(engine, image):
+            return found
+        said = _load(engine, image)
+        if found := _find(engine, image):
+            return found
+    raise ImageFault(
+        f"the container engine does not have {image.name} as {image.digest} after loading it"
+        + (f": {said}" if said else ""),
+        hint="the stored layers may have been changed; remove them from the store and run again",
+        retry=False,
+    )
+
+
+def docker_archive(image: Image, tag: str) -> Iterator[bytes]:
+    """What `docker load` reads, streamed from the store."""
+    config = image.config.read_bytes()
+    config_name = f"{_hex(image.digest)}.json"
+    layers = [f"{_hex(layer.diff_id)}/layer.tar" for layer in image.layers]
+    manifest = json.dumps([{"Config": config_name, "RepoTags": [tag], "Layers": layers}]).encode()
+    for name, content in (("manifest.json", manifest), (config_name, config)):
+        yield file_entry(name, len(content)) + content + padding(len(content))
+    for name, layer in zip(layers, image.layers, strict=True):
+        size = layer.tar.stat().st_size
+        yield file_entry(name, size)
+        with layer.tar.open("rb") as f:
+            while block := f.read(BLOCK):
+                yield block
+        yield padding(size)
+    yield END
+
+
+def tag_of(image: Image) -> str:
+    """For people who list images; it also keeps `docker image prune` from taking it."""
+    name = re.sub(r"[^a-z0-9]+", "-", image.name.lower()).strip("-") or "image"
+    return f"stillroom/{name}:{_hex(image.digest)[:16]}"
+
+
+def _inspect(engine: Engine, name: str) -> dict[str, Any] | None:
+    try:
+        with faults("look for the image"):
+            return dict(engine.api.inspect_image(name))  # type: ignore[no-untyped-call]
+    except RuntimeFault as e:
+        if isinstance(e.__cause__, docker.errors.NotFound):
+            return None
+        raise
+
+
+def _find(engine: Engine, image: Image) -> str | None:
+    found = _inspect(engine, image.digest)
+    if found is None:
+        return _find_by_layers(engine, image)
+    return image.digest if found["Id"] == image.digest else None
+
+
+def _find_by_layers(engine: Engine, image: Image) -> str | None:
+    """Engines with containerd's image store call an image by its manifest, not its config.
+
+    There the layers decide; the rest of the config we set ourselves when a box is made.
+    """
+    with faults("ask the engine how it stores images"):
+        status = dict(engine.api.info().get("DriverStatus") or [])
+    if status.get("driver-type") != CONTAINERD_STORE:
+        return None
+    found = _inspect(engine, tag_of(image))
+    if found is None:
+        return None
+    same = found["RootFS"].get("Layers") == [layer.diff_id for layer in image.layers]
+    return str(found["Id"]) if same else None
+
+
+def _load(engine: Engine, image: Image) -> str:
+    """Load it; returns the engine's complaints."""
+    with faults(f"load {image.name} into the container engine"):
+        archive = docker_archive(image, tag_of(image))
+        answer = list(engine.api.load_image(archive))  # type: ignore[no-untyped-call]
+    return "; ".join(str(line["error"]) for line in answer if "error" in line)
+
+
+def _hex(digest: str) -> str:
+    return digest.removeprefix("sha256:")

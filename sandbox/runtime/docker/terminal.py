@@ -1,0 +1,79 @@
+"""A terminal in a box: a socket of ours, a pseudo-terminal of the engine's."""
+
+import contextlib
+import time
+from collections.abc import Callable
+
+from sandbox.errors import RuntimeFault
+from sandbox.runtime.docker.engine import Engine, faults
+from sandbox.runtime.docker.execute import Looks
+from sandbox.runtime.docker.wire import Socket, read_until, start_exec
+
+DETACH_KEYS = "ctrl-@,ctrl-^,ctrl-@,ctrl-_,ctrl-@"
+"""The engine's own, Ctrl-P Ctrl-Q, would swallow what a shell's user types every day."""
+LAUNCH = 'stty rows "$1" cols "$2" && shift 2 && echo $$ && exec "$@"'
+"""Run by sh: the size is right before the program starts, and we learn its process id."""
+START_SECONDS = 60.0
+FIRST_LINE_BYTES = 4096
+
+Hangup = Callable[[int], None]
+"""Signal the process with this id, in the box."""
+
+
+class DockerPty:
+    def __init__(self, engine: Engine, exec_id: str, hang_up: Hangup) -> None:
+        self._engine = engine
+        self._exec_id = exec_id
+        self._hang_up = hang_up
+        self._sock: Socket | None = None
+        self._pid = 0
+
+    def start(self) -> None:
+        """Start the prepared program, and read the line that says what its process id is."""
+        with faults("open a terminal"):
+            sock = start_exec(self._engine.address, self._engine.version, self._exec_id, tty=True)
+            self._sock = sock
+            sock.settimeout(START_SECONDS)
+            line = read_until(sock, b"\n", FIRST_LINE_BYTES)
+            sock.settimeout(None)
+        if not line.strip().isdigit():
+            self.close()
+            raise RuntimeFault(f"cannot open a terminal: {line.decode(errors='replace').strip()}")
+        self._pid = int(line)
+
+    def fileno(self) -> int:
+        if self._sock is None:
+            raise RuntimeFault("the terminal is closed", retry=False)
+        return self._sock.fileno()
+
+    def resize(self, rows: int, cols: int) -> None:
+        with faults("resize the terminal"):
+            self._engine.api.exec_resize(self._exec_id, height=rows, width=cols)
+
+    def wait(self, seconds: float) -> int | None:
+        deadline = time.monotonic() + seconds
+        looks = Looks()
+        while self._running():
+            if time.monotonic() >= deadline:
+                return None
+            time.sleep(max(0.0, min(looks.at, deadline) - time.monotonic()))
+            looks.due()
+        with faults("ask for the exit code"):
+            code = self._engine.api.exec_inspect(self._exec_id)["ExitCode"]
+        if code is None:
+            raise RuntimeFault("the engine lost the program's exit code: the box is gone")
+        return int(code)
+
+    def close(self) -> None:
+        """The engine keeps the terminal open when its client leaves; the signal has to be sent."""
+        if self._sock is None:
+            return
+        self._sock.close()
+        self._sock = None
+        with contextlib.suppress(RuntimeFault):  # the box is gone, and the program with it
+            if self._pid and self._running():
+                self._hang_up(self._pid)
+
+    def _running(self) -> bool:
+        with faults("ask whether the program runs"):
+            return bool(self._engine.api.exec_inspect(self._exec_id)["Running"])
