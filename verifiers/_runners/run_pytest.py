@@ -11,9 +11,12 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+Tell = Callable[[dict[str, Any]], None]
 _MESSAGE_CHARACTERS = 1000
 _BEYOND = ("192.0.2.1", 80)
 """An address of TEST-NET-1 (RFC 5737): nobody's, so trying it reaches nobody."""
@@ -22,23 +25,23 @@ _BEYOND = ("192.0.2.1", 80)
 class Recorder:
     """Tells each test's outcome once all of its phases are over."""
 
-    def __init__(self, tell):
+    def __init__(self, tell: Tell) -> None:
         self._tell = tell
-        self._phases = {}
+        self._phases: dict[str, list[pytest.TestReport]] = {}
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report):
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         phases = self._phases.setdefault(report.nodeid, [])
         phases.append(report)
         if report.when == "teardown":
             self._tell(_summary(report.nodeid, self._phases.pop(report.nodeid)))
 
-    def pytest_collectreport(self, report):
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self._tell({"uncollected": report.nodeid, "message": _message(report)})
 
 
-def _summary(nodeid, phases):
+def _summary(nodeid: str, phases: list[pytest.TestReport]) -> dict[str, Any]:
     outcome, message = "passed", ""
     for report in phases:
         found = _outcome(report)
@@ -52,7 +55,7 @@ def _summary(nodeid, phases):
     }
 
 
-def _outcome(report):
+def _outcome(report: pytest.TestReport) -> str:
     expected_to_fail = hasattr(report, "wasxfail")
     if report.failed:
         return "failed" if report.when == "call" else "error"
@@ -61,13 +64,13 @@ def _outcome(report):
     return "xpassed" if expected_to_fail else "passed"
 
 
-def _message(report):
+def _message(report: pytest.TestReport | pytest.CollectReport) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
-    text = crash.message if crash else str(report.longrepr or "")
+    text = str(crash.message if crash else report.longrepr or "")
     return text.encode("utf-8", "backslashreplace").decode()[:_MESSAGE_CHARACTERS]
 
 
-def probe():
+def probe() -> dict[str, Any]:
     """What this box says of its clock, network and settings."""
     with open("/proc/net/dev", encoding="ascii") as f:
         interfaces = sorted(line.split(":")[0].strip() for line in f if ":" in line)
@@ -85,7 +88,7 @@ def probe():
     }
 
 
-def _reachable():
+def _reachable() -> bool:
     """Is there a route out of the box? UDP: nothing would be sent even if there were one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         try:
@@ -95,13 +98,13 @@ def _reachable():
     return True
 
 
-def main():
+def main() -> None:
     with open(sys.argv[1], encoding="utf-8") as f:
         plan = json.load(f)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
-    def tell(record):
+    def tell(record: dict[str, Any]) -> None:
         out.write(json.dumps(record) + "\n")
         out.flush()
 
