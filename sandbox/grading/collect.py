@@ -5,12 +5,11 @@ configuration and its tools take no part.
 """
 
 import tarfile
-from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from sandbox.formats.digest import Entry
 from sandbox.model.record import Submission
-from sandbox.model.task import SubmissionSpec, TaskSpec
+from sandbox.model.task import TaskSpec
 from sandbox.runtime.base import Box
 from sandbox.runtime.repo.patch import make_patch
 from sandbox.runtime.store import Store
@@ -24,7 +23,7 @@ def collect(box: Box, task: TaskSpec, supplies: Supplies, store: Store) -> Submi
     """Stops the box, then reads it. What cannot be a submission is rejected, not a fault."""
     box.stop()
     limit = task.limits.submission_mib << 20
-    base = [e for e in supplies.base if is_declared(e.path, task.submission)]
+    base = [e for e in supplies.base if task.submission.covers(e.path)]
     before = {e.path: e for e in base}
     allowed = limit + sum(len(e.data) for e in base)
     try:
@@ -32,7 +31,7 @@ def collect(box: Box, task: TaskSpec, supplies: Supplies, store: Store) -> Submi
             e
             for path in task.submission.paths
             for e in _files(box, task.workdir, path, allowed)
-            if is_declared(e.path, task.submission)
+            if task.submission.covers(e.path)
         ]
     except TooLarge:
         return _rejected(task, f"the declared paths hold more than {allowed >> 20} MiB")
@@ -42,21 +41,6 @@ def collect(box: Box, task: TaskSpec, supplies: Supplies, store: Store) -> Submi
     if changed > limit:
         return _rejected(task, f"{changed >> 20} MiB changed, {task.limits.submission_mib} allowed")
     return Submission(task=task.id, patch=make_patch(store, supplies.repo, base, after))
-
-
-def is_declared(path: str, spec: SubmissionSpec) -> bool:
-    """Is this path, relative to the working directory, part of a submission?"""
-    inside = any(path == top or path.startswith(f"{top}/") for top in spec.paths)
-    return inside and not any(_matches(path, pattern) for pattern in spec.exclude)
-
-
-def _matches(path: str, pattern: str) -> bool:
-    """As in .gitignore: a pattern without a slash is for names, `**/` also means here."""
-    if "/" not in pattern:
-        return fnmatchcase(PurePosixPath(path).name, pattern)
-    return fnmatchcase(path, pattern) or (
-        pattern.startswith("**/") and fnmatchcase(path, pattern[3:])
-    )
 
 
 def _files(box: Box, workdir: str, path: str, max_bytes: int) -> list[Entry]:

@@ -8,7 +8,6 @@ from typing import Any
 from sandbox.errors import VerifierFault
 from sandbox.formats.digest import Entry
 from sandbox.formats.shape import parse
-from sandbox.grading.collect import is_declared
 from sandbox.grading.probe import require_stillness
 from sandbox.model.record import Submission
 from sandbox.model.task import TaskSpec
@@ -68,7 +67,7 @@ def _apply(box: Box, task: TaskSpec, patch: bytes) -> tuple[str, tuple[str, ...]
         return _said("the patch cannot be read", listed), ()
     paths = [line.split(b"\t", 2)[2] for line in listed.stdout.split(b"\0") if b"\t" in line]
     names = [p.decode("utf-8", "surrogateescape") for p in paths]
-    outside = tuple(n for n in names if not is_declared(n, task.submission))
+    outside = tuple(n for n in names if not task.submission.covers(n))
     if len(outside) == len(names):
         return "", outside
     leave = [f"--exclude={_literal(n)}" for n in outside]
@@ -83,7 +82,7 @@ def _apply(box: Box, task: TaskSpec, patch: bytes) -> tuple[str, tuple[str, ...]
         seconds=_APPLY_SECONDS,
     )
     changed = [line[3:].decode("utf-8", "surrogateescape") for line in touched.stdout.split(b"\0")]
-    strays = [n for n in changed if n and not is_declared(n, task.submission)]
+    strays = [n for n in changed if n and not task.submission.covers(n)]
     if strays:
         return f"the patch changes what is not declared: {', '.join(strays[:5])}", outside
     return "", outside

@@ -1,6 +1,8 @@
 """A task: the pinned world an agent is put into, and how its work is judged."""
 
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal, NewType
 
 TaskId = NewType("TaskId", str)
@@ -43,7 +45,19 @@ class SubmissionSpec:
     paths: tuple[str, ...]
     """Files or folders, relative to the working directory."""
     exclude: tuple[str, ...] = ("**/__pycache__/**", "*.pyc")
-    """Glob patterns within them that are never taken."""
+    """Patterns within them that are never taken; as in .gitignore, without a slash for names."""
+
+    def covers(self, path: str) -> bool:
+        """Is this path, relative to the working directory, part of a submission?"""
+        inside = any(path == top or path.startswith(f"{top}/") for top in self.paths)
+        return inside and not any(_matches(path, pattern) for pattern in self.exclude)
+
+
+def _matches(path: str, pattern: str) -> bool:
+    if "/" not in pattern:
+        return fnmatchcase(PurePosixPath(path).name, pattern)
+    anywhere = pattern.removeprefix("**/")
+    return fnmatchcase(path, pattern) or (anywhere != pattern and fnmatchcase(path, anywhere))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,7 @@
 """Everything a task needs, had and verified before it starts: image, repository, hidden tests."""
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,9 @@ from sandbox.runtime.repo.pins import Pinned, Repos, read_files
 from sandbox.runtime.repo.worktree import seed
 from sandbox.runtime.store import Store
 from sandbox.runtime.tarball import pack
+
+_REMEMBERED = 64
+"""Tasks whose supplies are kept in memory."""
 
 Progress = Callable[[str, int, int], None]
 """What is being done, how much of it is done, how much there is."""
@@ -44,9 +49,21 @@ class Depot:
         self._progress = progress
         self._repos: dict[str, Repos] = {}
         self._images: dict[str, Image] = {}
+        self._supplied: OrderedDict[str, Supplies] = OrderedDict()
+        self._lock = threading.RLock()
 
     def supply(self, task: TaskSpec) -> Supplies:
         """Raises ImageFault, RepoFault, VerifierFault or NetworkFault."""
+        with self._lock:
+            if found := self._supplied.get(task.digest):
+                self._supplied.move_to_end(task.digest)
+                return found
+            found = self._supplied[task.digest] = self._supply(task)
+            if len(self._supplied) > _REMEMBERED:
+                self._supplied.popitem(last=False)
+            return found
+
+    def _supply(self, task: TaskSpec) -> Supplies:
         home = Path(task.home)
         repo = self._repos_of(home).ensure(task.repo)
         return Supplies(
@@ -100,8 +117,11 @@ class Depot:
             return b""
         fixed = self._repos_of(home).ensure(spec.repo)
         paths = spec.paths or task.submission.paths
-        before = read_files(supplies.repo, paths, missing_ok=True)
-        return make_patch(self.store, supplies.repo, before, read_files(fixed, paths))
+        before, after = (
+            [e for e in read_files(r, paths, missing_ok=True) if task.submission.covers(e.path)]
+            for r in (supplies.repo, fixed)
+        )
+        return make_patch(self.store, supplies.repo, before, after)
 
     def _repos_of(self, home: Path) -> Repos:
         key = str(home)
