@@ -73,11 +73,11 @@ def open_runtime(name: str, store: Store) -> Runtime:
 
 
 def host_processes(marker: str) -> list[int]:
-    """Ids of this machine's processes with `marker` among their arguments."""
+    """Ids of this machine's `sleep <marker>`s."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if marker.encode() in path.read_bytes().split(b"\0"):
+            if path.read_bytes().split(b"\0")[-3:-1] == [b"sleep", marker.encode()]:
                 found.append(int(path.parent.name))
         except OSError:  # it ended while we looked
             continue

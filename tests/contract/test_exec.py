@@ -86,7 +86,9 @@ def test_every_byte_passes_unchanged_in_both_directions(box: Box):
 
 
 def test_output_and_errors_stay_apart_when_both_are_large(box: Box):
-    script = "head -c 1000000 /dev/zero | tr '\\0' o & head -c 1000000 /dev/zero | tr '\\0' e >&2; wait"
+    script = (
+        "head -c 1000000 /dev/zero | tr '\\0' o & head -c 1000000 /dev/zero | tr '\\0' e >&2; wait"
+    )
     result = box.exec(["sh", "-c", script], seconds=60)
     assert result.stdout == b"o" * MB
     assert result.stderr == b"e" * MB
