@@ -16,9 +16,7 @@ StillroomError
 
 from typing import ClassVar, Literal
 
-FaultCode = Literal[
-    "image", "repo", "runtime", "terminal", "agent", "verifier", "judge", "network"
-]
+FaultCode = Literal["image", "repo", "runtime", "terminal", "agent", "verifier", "judge", "network"]
 
 
 class StillroomError(Exception):

@@ -19,9 +19,11 @@ class ImageRecipe:
     debs: tuple[str, ...] = ()
     """Debian packages; what they depend on follows."""
     leave_out: tuple[str, ...] = ()
-    """Dependencies that are not wanted."""
+    """Debian packages that are not wanted, though something depends on them."""
     wheels: tuple[str, ...] = ()
     """PyPI requirements, `name==version`; what they depend on follows."""
+    wheels_alone: tuple[str, ...] = ()
+    """The same, without what they depend on."""
     links: dict[str, str] | None = None
     """Symbolic links to add: path → target."""
     env: dict[str, str] | None = None

@@ -20,9 +20,7 @@ TRIES = 3
 Pause = Callable[[float], None]
 
 
-def fetch(
-    store: Store, urls: Iterable[str], *, sha256: str, name: str, fault: type[Fault]
-) -> Path:
+def fetch(store: Store, urls: Iterable[str], *, sha256: str, name: str, fault: type[Fault]) -> Path:
     """The stored file with this hash, downloaded from the first URL that serves it."""
     path = store.blob(sha256)
     if path.exists():
@@ -59,7 +57,7 @@ def download(url: str, target: Path, *, pause: Pause = time.sleep) -> str:
         try:
             return _stream(url, target)
         except urllib.error.HTTPError as e:
-            raise NetworkFault(f"{url}: HTTP {e.code}", retry=e.code >= 500) from e  # noqa: PLR2004
+            raise NetworkFault(f"{url}: HTTP {e.code}", retry=e.code >= 500) from e
         except (OSError, http.client.HTTPException) as e:
             if attempt == TRIES - 1:
                 raise NetworkFault(f"{url}: {e}") from e

@@ -76,7 +76,7 @@ def check_blob(path: Path, sha256: str, name: str, fault: type[Fault]) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """rm -rf that also enters folders their owner made unreadable. Absent is fine."""
+    """Rm -rf that also enters folders their owner made unreadable. Absent is fine."""
 
     def open_up(function: object, name: str, error: BaseException) -> None:
         del function

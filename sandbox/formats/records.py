@@ -1,0 +1,188 @@
+"""JSON Lines: results.jsonl, submissions.jsonl, events.jsonl. Appended, synced, repaired."""
+
+import base64
+import io
+import json
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeVar
+
+import jsonlines
+
+from sandbox.errors import SpecError
+from sandbox.formats.jsonfile import decode
+from sandbox.formats.shape import Loc, parse, plain
+from sandbox.model.record import SCHEMA, Rollout
+from sandbox.model.task import STRICT
+
+T = TypeVar("T")
+MAX_LINE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionLine:
+    """One line of submissions.jsonl: a patch, and who made it."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    task: str
+    patch: str = ""
+    """A unified diff against the pinned commit."""
+    patch_base64: str = ""
+    """The same, when it is not UTF-8 text."""
+    agent: str = ""
+    attempt: int = 0
+
+    @property
+    def data(self) -> bytes:
+        return (
+            base64.b64decode(self.patch_base64, validate=True)
+            if self.patch_base64
+            else self.patch.encode()
+        )
+
+
+def submission_line(task: str, patch: bytes, *, agent: str, attempt: int) -> SubmissionLine:
+    try:
+        return SubmissionLine(task=task, patch=patch.decode(), agent=agent, attempt=attempt)
+    except UnicodeDecodeError:
+        coded = base64.b64encode(patch).decode()
+        return SubmissionLine(task=task, patch_base64=coded, agent=agent, attempt=attempt)
+
+
+class Appender:
+    """Writes one line per record: whole, flushed to the disk, from any thread."""
+
+    def __init__(self, path: Path, *, sync: bool = True) -> None:
+        self._path = path
+        self._sync = sync
+        self._lock = threading.Lock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        repair(path)
+        self._file = path.open("ab")
+
+    def append(self, record: object) -> None:
+        text = io.StringIO()
+        with jsonlines.Writer(text, dumps=_dumps) as writer:
+            writer.write(record if isinstance(record, dict) else plain(record))
+        line = text.getvalue().encode()
+        with self._lock:
+            self._file.write(line)
+            self._file.flush()
+            if self._sync:
+                os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def repair(path: Path) -> int:
+    """Cut off a last line that was torn when its writer died; returns the bytes removed."""
+    if not path.exists():
+        return 0
+    with path.open("r+b") as f:
+        size = f.seek(0, os.SEEK_END)
+        end = size
+        while end > 0:
+            start = max(0, end - 65536)
+            f.seek(start)
+            newline = f.read(end - start).rfind(b"\n")
+            if newline >= 0:
+                end = start + newline + 1
+                break
+            end = start
+        f.truncate(end)
+        return size - end
+
+
+def read_results(path: Path) -> list[Rollout]:
+    """Every rollout of results.jsonl; a torn last line is left out, any other damage is told."""
+    return [r for _, r in _read(path, Rollout)] if path.exists() else []
+
+
+def read_submissions(path: Path) -> list[SubmissionLine]:
+    """Raises SpecError with file and line; a task may be named once per attempt."""
+    found: dict[tuple[str, int], int] = {}
+    lines = []
+    for number, line in _read(path, SubmissionLine, torn_ok=False):
+        key = (line.task, line.attempt)
+        if key in found:
+            raise SpecError(
+                f"`{line.task}` attempt {line.attempt} stands in line {found[key]} already",
+                where=f"{path}:{number}",
+                hint="give each try its own `attempt`",
+            )
+        if line.patch and line.patch_base64:
+            raise SpecError(
+                "`patch` and `patch_base64` exclude each other", where=f"{path}:{number}"
+            )
+        try:
+            line.data  # noqa: B018
+        except ValueError:
+            raise SpecError("`patch_base64` is not base64", where=f"{path}:{number}") from None
+        if line.attempt < 0:
+            raise SpecError("`attempt` should be 0 or more", where=f"{path}:{number}")
+        found[key] = number
+        lines.append(line)
+    if not lines:
+        raise SpecError("there is no submission in it", where=str(path))
+    return lines
+
+
+def _read(path: Path, shape: type[T], *, torn_ok: bool = True) -> Iterator[tuple[int, T]]:
+    for number, raw in _lines(path):
+        if torn_ok and not raw.endswith(b"\n"):
+            return
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise SpecError("not UTF-8 text", where=f"{path}:{number}") from None
+        if not line.strip():
+            continue
+        data = decode(line, str(path), line=number)
+        if not isinstance(data, dict):
+            raise SpecError("a line should be a JSON object", where=f"{path}:{number}")
+        if shape is Rollout and data.get("schema") != SCHEMA:
+            raise SpecError(
+                f"schema {data.get('schema')!r} is not known here",
+                where=f"{path}:{number}",
+                hint=f"this version writes schema {SCHEMA}; was it made by another one?",
+            )
+        yield number, parse(data, shape, _where(path, number))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines of a file that may be larger than memory, each bounded."""
+    try:
+        with path.open("rb") as f:
+            number = 0
+            while raw := f.readline(MAX_LINE_BYTES + 1):
+                number += 1
+                if len(raw) > MAX_LINE_BYTES:
+                    said = f"a line of more than {MAX_LINE_BYTES >> 20} MiB"
+                    raise SpecError(said, where=f"{path}:{number}")
+                yield number, raw
+    except FileNotFoundError:
+        raise SpecError("no such file", where=str(path)) from None
+    except OSError as e:
+        raise SpecError(f"cannot be read: {e.strerror}", where=str(path)) from None
+
+
+def _where(path: Path, number: int) -> Any:
+    def where(loc: Loc) -> str:
+        del loc
+        return f"{path}:{number}"
+
+    return where
+
+
+def _dumps(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=True, allow_nan=False)

@@ -1,0 +1,99 @@
+"""Plain data to our dataclasses, strictly: unknown keys and wrong types are errors with a place."""
+
+import dataclasses
+import json
+import types
+import typing
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from sandbox.errors import SpecError
+
+T = TypeVar("T")
+Loc = tuple[str | int, ...]
+
+
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
+
+
+def parse(data: object, shape: type[T], where: Callable[[Loc], str]) -> T:
+    """`where` turns a location within `data` into file:line. Raises SpecError."""
+    try:
+        # Through JSON: strict about types, yet a list may fill a tuple.
+        found: T = _adapter(shape).validate_json(json.dumps(data), strict=True)
+    except ValidationError as e:
+        raise _explain(e, shape, where) from None
+    return found
+
+
+def plain(value: object) -> Any:
+    """The reverse: a dataclass as JSON-ready data."""
+    return _adapter(type(value)).dump_python(value, mode="json")
+
+
+def schema_of(shape: type[Any], title: str) -> dict[str, Any]:
+    """JSON Schema, for editors."""
+    found = _adapter(shape).json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found, "title": title}
+
+
+def _explain(error: ValidationError, shape: type[Any], where: Callable[[Loc], str]) -> SpecError:
+    found = error.errors(include_url=False)
+    # An unknown key usually is a known one misspelt: say that rather than what is missing.
+    first = next((e for e in found if e["type"] == "extra_forbidden"), found[0])
+    loc = _real_loc(first["loc"])
+    name = ".".join(str(part) for part in loc)
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    match first["type"]:
+        case "extra_forbidden" | "unexpected_keyword_argument":
+            known = _keys_at(shape, loc[:-1])
+            near = get_close_matches(str(loc[-1]), known, n=1)
+            hint = f"did you mean `{near[0]}`?" if near else "known keys: " + ", ".join(known)
+            return SpecError(f"unknown key `{name}`{more}", where=where(loc), hint=hint)
+        case "missing" | "missing_argument":
+            return SpecError(f"`{name}` is missing{more}", where=where(loc[:-1]))
+        case "string_type":
+            message = f"`{name}` should be a string{more}"
+            return SpecError(message, where=where(loc), hint="put it in quotes")
+        case _:
+            said = first["msg"][:1].lower() + first["msg"][1:]
+            return SpecError(f"`{name}`: {said}{more}" if name else said, where=where(loc))
+
+
+def _real_loc(loc: Loc) -> Loc:
+    """Without the union members that pydantic puts in between: they are no keys of the file."""
+    return tuple(p for p in loc if isinstance(p, int) or ("[" not in p and not p[:1].isupper()))
+
+
+def _keys_at(shape: Any, loc: Loc) -> list[str]:
+    for part in loc:
+        shape = _step(shape, part)
+    return [f.name for c in _classes(shape) for f in dataclasses.fields(c)]
+
+
+def _step(shape: Any, part: str | int) -> Any:
+    for c in _classes(shape):
+        hints = typing.get_type_hints(c)
+        if part in hints:
+            return hints[str(part)]
+    for option in _options(shape):
+        arguments = typing.get_args(option)
+        origin = typing.get_origin(option)
+        if origin in (dict, Mapping):
+            return arguments[1]
+        if origin in (tuple, list) and arguments:
+            return arguments[0]
+    return None
+
+
+def _options(shape: Any) -> tuple[Any, ...]:
+    union = typing.get_origin(shape) in (typing.Union, types.UnionType)
+    return typing.get_args(shape) if union else (shape,)
+
+
+def _classes(shape: Any) -> list[type[Any]]:
+    return [o for o in _options(shape) if isinstance(o, type) and dataclasses.is_dataclass(o)]

@@ -1,0 +1,193 @@
+"""Submission to evidence: a second, clean box, where network and clock stand still."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from sandbox.errors import VerifierFault
+from sandbox.formats.digest import Entry
+from sandbox.formats.shape import parse
+from sandbox.grading.collect import is_declared
+from sandbox.grading.probe import require_stillness
+from sandbox.model.record import Submission
+from sandbox.model.task import TaskSpec
+from sandbox.model.verdict import CheckReport, Evidence, Outcome, Probe, Ran
+from sandbox.runtime.base import Box, BoxSpec, ExecResult, Runtime
+from sandbox.runtime.freeze import frozen_environment, instant
+from sandbox.runtime.supplies import Supplies
+from sandbox.runtime.tarball import pack
+
+_FOLDER = "/verify"
+_APPLY_SECONDS = 120.0
+_RECORD_BYTES = 64 << 20
+_LOG_CHARACTERS = 1 << 18
+
+
+def verify(
+    task: TaskSpec,
+    submission: Submission,
+    runtime: Runtime,
+    supplies: Supplies,
+    *,
+    now: Callable[[], float] = time.time,
+) -> Evidence:
+    """Raises a Fault when no evidence can be had; that is never the submission's doing."""
+    if submission.rejected:
+        return Evidence(ran=Ran.REJECTED, detail=submission.rejected)
+    spec = BoxSpec(
+        image=supplies.image,
+        seeds=(supplies.seed,),
+        limits=task.limits,
+        env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        workdir=task.workdir,
+        labels={"task": task.id, "role": "verifier"},
+    )
+    with runtime.create(spec) as box:
+        refused, outside = _apply(box, task, submission.patch)
+        if refused:
+            return Evidence(ran=Ran.REJECTED, detail=refused, outside=outside)
+        _put_tests(box, task, supplies)
+        began = now()
+        done = box.exec(
+            ["/usr/bin/python3", "-P", "-s", f"{_FOLDER}/runner.py", f"{_FOLDER}/plan.json"],
+            seconds=task.verifier.seconds,
+            env=frozen_environment(task.clock, now=began),
+            output_bytes=_RECORD_BYTES,
+        )
+        elapsed = now() - began
+    return _evidence(task, done, outside, elapsed)
+
+
+def _apply(box: Box, task: TaskSpec, patch: bytes) -> tuple[str, tuple[str, ...]]:
+    """Apply it strictly: all of what is declared, or nothing. Returns why not, and what is not."""
+    if not patch.strip():
+        return "", ()
+    listed = box.exec(_git("apply", "--numstat", "-z", "-"), input=patch, seconds=_APPLY_SECONDS)
+    if listed.exit_code != 0:
+        return _said("the patch cannot be read", listed), ()
+    paths = [line.split(b"\t", 2)[2] for line in listed.stdout.split(b"\0") if b"\t" in line]
+    names = [p.decode("utf-8", "surrogateescape") for p in paths]
+    outside = tuple(n for n in names if not is_declared(n, task.submission))
+    if len(outside) == len(names):
+        return "", outside
+    leave = [f"--exclude={_literal(n)}" for n in outside]
+    done = box.exec(
+        _git("apply", "--whitespace=nowarn", *leave, "-"), input=patch, seconds=_APPLY_SECONDS
+    )
+    if done.exit_code != 0:
+        return _said("the patch does not apply", done), outside
+    # A rename has two ends; the list above names one.
+    touched = box.exec(
+        _git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"),
+        seconds=_APPLY_SECONDS,
+    )
+    changed = [line[3:].decode("utf-8", "surrogateescape") for line in touched.stdout.split(b"\0")]
+    strays = [n for n in changed if n and not is_declared(n, task.submission)]
+    if strays:
+        return f"the patch changes what is not declared: {', '.join(strays[:5])}", outside
+    return "", outside
+
+
+def _put_tests(box: Box, task: TaskSpec, supplies: Supplies) -> None:
+    """Only now, and in this box only. They replace what the repository has in their places."""
+    places = [f"{task.workdir}/{p}" for p in task.verifier.bundle.paths]
+    removed = box.exec(["rm", "-rf", "--", *places], seconds=_APPLY_SECONDS, cwd="/")
+    if removed.exit_code != 0:
+        raise VerifierFault(_said("cannot make room for the hidden tests", removed))
+    box.put(supplies.bundle, task.workdir)
+    options = "".join(f"{k} = {_ini(v)}\n" for k, v in sorted(task.verifier.options.items()))
+    plan = {
+        "workdir": task.workdir,
+        "arguments": list(task.verifier.arguments),
+        "environment": task.env,
+        "ini": f"{_FOLDER}/pytest.ini",
+    }
+    files = (
+        Entry("runner.py", "file", supplies.runner),
+        Entry("pytest.ini", "file", f"[pytest]\n{options}".encode()),
+        Entry("plan.json", "file", json.dumps(plan).encode()),
+    )
+    box.put(pack(files), _FOLDER)
+
+
+def _evidence(
+    task: TaskSpec, done: ExecResult, outside: tuple[str, ...], elapsed: float
+) -> Evidence:
+    log = done.stderr.decode("utf-8", "backslashreplace")[:_LOG_CHARACTERS]
+    report: dict[str, CheckReport] = {}
+    probes: list[Probe] = []
+    end: dict[str, Any] | None = None
+    uncollected: list[str] = []
+    for record in _records(done.stdout):
+        match record:
+            case {"probe": dict() as seen}:
+                probes.append(parse(seen, Probe, lambda _: "probe"))
+            case {"check": str(name), "outcome": str(outcome)}:
+                report[name] = CheckReport(
+                    outcome=Outcome(outcome),
+                    seconds=float(record.get("seconds", 0.0)),
+                    message=str(record.get("message", "")),
+                )
+            case {"uncollected": str(name)}:
+                uncollected.append(name)
+            case {"end": int()}:
+                end = record
+            case _:
+                continue
+    if not probes:
+        said = log.strip()[-500:] or "nothing"
+        raise VerifierFault(f"the runner did not start (exit {done.exit_code}); it said: {said}")
+    for probe in probes:
+        require_stillness(probe, at=instant(task.clock), elapsed=elapsed)
+    ran, detail = _how_it_ended(task, done, end)
+    if ran is Ran.FINISHED and uncollected:
+        detail = "could not be collected: " + ", ".join(uncollected)
+    return Evidence(
+        ran=ran,
+        detail=detail,
+        report=report,
+        probes=tuple(probes),
+        exit_code=done.exit_code,
+        log=log,
+        outside=outside,
+        seconds=float(end["seconds"]) if end else elapsed,
+    )
+
+
+def _how_it_ended(task: TaskSpec, done: ExecResult, end: dict[str, Any] | None) -> tuple[Ran, str]:
+    if done.timed_out:
+        return Ran.TIMED_OUT, f"the checks took more than {task.verifier.seconds:g} s"
+    if end is None:
+        return Ran.CRASHED, f"the runner ended early with exit code {done.exit_code}"
+    return Ran.FINISHED, ""
+
+
+def _records(raw: bytes) -> list[dict[str, Any]]:
+    found = []
+    for line in raw.split(b"\n"):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue  # the last line of a run that was cut short
+        if isinstance(record, dict):
+            found.append(record)
+    return found
+
+
+def _git(*command: str) -> list[str]:
+    return ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", *command]
+
+
+def _literal(path: str) -> str:
+    """The pattern that matches this path only."""
+    return "".join(f"\\{c}" if c in "*?[]\\" else c for c in path)
+
+
+def _ini(value: str) -> str:
+    return value.replace("\n", "\n    ")
+
+
+def _said(what: str, done: ExecResult) -> str:
+    said = done.stderr.decode("utf-8", "backslashreplace").strip()
+    return f"{what}: {said[:500] or f'exit code {done.exit_code}'}"

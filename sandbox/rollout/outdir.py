@@ -1,0 +1,133 @@
+"""A run's folder: OUT/run.json, results.jsonl, submissions.jsonl, rollouts/<task>/<attempt>/."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+from sandbox._version import __version__
+from sandbox.errors import RuntimeFault, UserError
+from sandbox.formats import jsonfile
+from sandbox.formats.records import Appender, read_results, submission_line
+from sandbox.model.record import Rollout
+from sandbox.model.task import STRICT, TaskId
+from sandbox.rollout.folder import RolloutFolder
+from sandbox.runtime.lease import Lease
+
+RESULTS, SUBMISSIONS = "results.jsonl", "submissions.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """run.json: what this folder is a run of. The same command resumes it; another may not."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    schema: Literal[1] = 1
+    version: str = __version__
+    agent: str
+    runtime: str
+    graded: str = ""
+    """The submissions file, when the run grades one."""
+    tasks: dict[str, str]
+    """Task id → task digest."""
+    attempts: int
+
+
+Key = tuple[TaskId, int]
+
+
+class OutFolder:
+    """One process at a time writes to it."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self._manifest = manifest
+
+    def __enter__(self) -> Self:
+        """Raises UserError when it belongs to another run."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lease = Lease(self.path / ".lease")
+        except RuntimeFault:
+            raise UserError(
+                f"{self.path} is being written by another run", hint="choose another --out"
+            ) from None
+        except OSError as e:
+            raise UserError(f"cannot write to {self.path}: {e.strerror}") from e
+        try:
+            self._claim()
+            self._latest = self._read_latest()
+            self._results = Appender(self.path / RESULTS)
+            self._submissions = Appender(self.path / SUBMISSIONS)
+        except BaseException:
+            self._lease.release()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._results.close()
+        self._submissions.close()
+        self._lease.release()
+
+    @property
+    def results_path(self) -> Path:
+        return self.path / RESULTS
+
+    def finished(self) -> dict[Key, Rollout]:
+        """What had ended with a verdict, for the tasks as they are now."""
+        return {
+            key: r
+            for key, r in self._latest.items()
+            if r.verdict and self._manifest.tasks.get(r.task) == r.task_digest
+        }
+
+    def rollout(self, task: TaskId, attempt: int) -> RolloutFolder:
+        return RolloutFolder(self.path / "rollouts" / task / str(attempt))
+
+    def add(self, rollout: Rollout) -> None:
+        """The submission first: a result on disk means that the rollout needs nothing more."""
+        patch = self.rollout(rollout.task, rollout.attempt).path / "submission.patch"
+        if rollout.verdict and patch.exists() and not self._manifest.graded:
+            line = submission_line(
+                rollout.task, patch.read_bytes(), agent=rollout.agent, attempt=rollout.attempt
+            )
+            self._submissions.append(line)
+        self._results.append(rollout)
+
+    def _claim(self) -> None:
+        path = self.path / "run.json"
+        if path.exists():
+            there = jsonfile.load(path, Manifest)
+            for what in ("agent", "runtime", "graded"):
+                mine, theirs = getattr(self._manifest, what), getattr(there, what)
+                if mine != theirs:
+                    raise UserError(
+                        f"{self.path} holds a run with {what} `{theirs}`, not `{mine}`",
+                        hint="choose another --out",
+                    )
+        elif (self.path / RESULTS).exists():
+            raise UserError(
+                f"{self.path} holds results but no run.json", hint="choose another --out"
+            )
+        jsonfile.write(path, jsonfile.dumps(self._manifest))
+
+    def _read_latest(self) -> dict[Key, Rollout]:
+        """The last line about each rollout counts: a void one may have been run again."""
+        return {(r.task, r.attempt): r for r in read_results(self.path / RESULTS)}
+
+
+def choose_out(parent: Path, name: str, wanted: int) -> Path:
+    """Without --out: the last run of this name if it is unfinished, else the next number.
+
+    wanted: how many rollouts make it finished.
+    """
+    numbered = sorted(
+        (int(p.name.rpartition("-")[2]), p)
+        for p in parent.glob(f"{name}-*")
+        if p.name[len(name) + 1 :].isdigit()
+    )
+    if not numbered:
+        return parent / f"{name}-1"
+    number, last = numbered[-1]
+    latest = {(r.task, r.attempt): r for r in read_results(last / RESULTS)}
+    unfinished = sum(r.verdict is not None for r in latest.values()) < wanted
+    return last if unfinished else parent / f"{name}-{number + 1}"

@@ -1,0 +1,222 @@
+"""Task + agent + runtime → rollout. Read top to bottom; nothing calls back up."""
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import assert_never
+
+from sandbox.errors import Fault
+from sandbox.grading.collect import collect
+from sandbox.grading.judge import judge
+from sandbox.grading.verify import verify
+from sandbox.model.record import Ending, FaultRecord, Rollout, Submission, VerdictRecord
+from sandbox.model.step import Keys, Observation, Run, Step, Submit
+from sandbox.model.task import TaskSpec
+from sandbox.model.verdict import Evidence
+from sandbox.rollout.agent import Agent, Opening, Session
+from sandbox.rollout.folder import RolloutFolder
+from sandbox.rollout.observer import Observer
+from sandbox.runtime.base import Box, BoxSpec, Runtime
+from sandbox.runtime.supplies import Depot, Supplies
+from sandbox.runtime.terminal import ENVIRONMENT, Terminal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocks:
+    """Time is an argument: `wall` in seconds since the epoch, `ticks` monotonic."""
+
+    wall: Callable[[], float] = time.time
+    ticks: Callable[[], float] = time.monotonic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What rollouts share."""
+
+    runtime: Runtime
+    depot: Depot
+    observer: Observer = field(default_factory=Observer)
+    clocks: Clocks = field(default_factory=Clocks)
+
+
+class Stopwatch:
+    """Wall seconds per phase."""
+
+    def __init__(self, ticks: Callable[[], float]) -> None:
+        self._ticks = ticks
+        self._began = ticks()
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        began = self._ticks()
+        try:
+            yield
+        finally:
+            self.seconds[name] = round(self._ticks() - began, 4)
+
+    def total(self) -> dict[str, float]:
+        return self.seconds | {"total": round(self._ticks() - self._began, 4)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One try at one task: what it needs, and where its files go."""
+
+    task: TaskSpec
+    number: int
+    world: World
+    folder: RolloutFolder
+    watch: Stopwatch
+
+    def begun(self, agent: str, ending: Ending | None = None) -> Rollout:
+        now = datetime.fromtimestamp(self.world.clocks.wall(), UTC)
+        return Rollout(
+            task=self.task.id,
+            task_digest=self.task.digest,
+            attempt=self.number,
+            agent=agent,
+            runtime=self.world.runtime.name,
+            started=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            ending=ending,
+        )
+
+    def phase(self, name: str) -> AbstractContextManager[None]:
+        self.world.observer.phase(self.task.id, self.number, name)
+        return self.watch.phase(name)
+
+
+def rollout(attempt: Attempt, agent: Agent, cancelled: threading.Event) -> Rollout:
+    """One rollout, from a fresh box to a verdict or a fault. Its files go to the folder."""
+    record = attempt.begun(agent.name)
+    try:
+        supplies = attempt.world.depot.supply(attempt.task)
+        submission, record = _agent_part(attempt, agent, supplies, record, cancelled)
+        record = _graded(attempt, submission, supplies, record)
+    except Fault as e:
+        record = replace(record, fault=_fault(e))
+    return replace(record, seconds=attempt.watch.total())
+
+
+def grade(attempt: Attempt, submission: Submission, agent: str) -> Rollout:
+    """A verdict on a submission that was made elsewhere."""
+    record = attempt.begun(agent, Ending.GRADED)
+    try:
+        supplies = attempt.world.depot.supply(attempt.task)
+        record = _graded(attempt, submission, supplies, record)
+    except Fault as e:
+        record = replace(record, fault=_fault(e))
+    return replace(record, seconds=attempt.watch.total())
+
+
+def agent_box(task: TaskSpec, supplies: Supplies) -> BoxSpec:
+    """The box an agent works in: the image and the repository, and nothing else of the task."""
+    return BoxSpec(
+        image=supplies.image,
+        seeds=(supplies.seed,),
+        limits=task.limits,
+        env={**ENVIRONMENT, **task.env},
+        workdir=task.workdir,
+        labels={"task": task.id, "role": "agent"},
+    )
+
+
+def _agent_part(
+    attempt: Attempt, agent: Agent, supplies: Supplies, record: Rollout, cancelled: threading.Event
+) -> tuple[Submission, Rollout]:
+    task, depot = attempt.task, attempt.world.depot
+    opening = Opening(
+        task=task.id,
+        attempt=attempt.number,
+        instruction=task.instruction,
+        workdir=task.workdir,
+        limits=task.limits,
+        folder=attempt.folder.path,
+        cancelled=cancelled,
+        reference=lambda: depot.solution(task, supplies),
+    )
+    with attempt.phase("box"):
+        box = attempt.world.runtime.create(agent_box(task, supplies))
+    with box:
+        session = agent.begin(opening)
+        try:
+            with attempt.phase("agent"):
+                steps, ending = drive(session, box, attempt)
+        finally:
+            session.close()
+        with attempt.phase("collect"):
+            submission = collect(box, task, supplies, depot.store)
+    return submission, replace(record, steps=steps, ending=ending)
+
+
+def drive(session: Session, box: Box, attempt: Attempt) -> tuple[int, Ending]:
+    """The one loop: observe, act, until the agent submits or a limit is reached."""
+    limits, ticks = attempt.task.limits, attempt.world.clocks.ticks
+    until = ticks() + limits.wall_seconds
+    seen = Observation(cwd=attempt.task.workdir)
+    terminal = Terminal(
+        box,
+        cwd=attempt.task.workdir,
+        command_seconds=limits.command_seconds,
+        output_bytes=limits.output_bytes,
+    )
+    with terminal, attempt.folder.events() as log:
+        for number in range(limits.turns):
+            action = session.act(seen)
+            left = until - ticks()
+            if left <= 0:
+                return number, Ending.WALL_TIME
+            match action:
+                case Submit():
+                    return number, Ending.SUBMITTED
+                case Run():
+                    asked = limits.command_seconds if action.seconds is None else action.seconds
+                    seen = terminal.run(Run(action.command, min(asked, left)))
+                case Keys():
+                    seen = terminal.keys(Keys(action.keys, min(action.seconds, left)))
+                case _:
+                    assert_never(action)
+            step = Step(action, seen)
+            log(step)
+            attempt.world.observer.stepped(attempt.task.id, attempt.number, step)
+    return limits.turns, Ending.TURNS
+
+
+def _graded(
+    attempt: Attempt, submission: Submission, supplies: Supplies, record: Rollout
+) -> Rollout:
+    attempt.folder.write_patch(submission.patch)
+    record = replace(
+        record,
+        patch_sha256=hashlib.sha256(submission.patch).hexdigest(),
+        patch_bytes=len(submission.patch),
+    )
+    with attempt.phase("verify"):
+        evidence = verify(
+            attempt.task,
+            submission,
+            attempt.world.runtime,
+            supplies,
+            now=attempt.world.clocks.wall,
+        )
+    attempt.watch.seconds["checks"] = evidence.seconds
+    attempt.folder.write_evidence(evidence)
+    return replace(record, verdict=verdict_record(attempt.task, evidence))
+
+
+def verdict_record(task: TaskSpec, evidence: Evidence) -> VerdictRecord:
+    verdict = judge(task.verifier, evidence)
+    return VerdictRecord(
+        reward=verdict.reward,
+        resolved=verdict.resolved,
+        reason=verdict.reason,
+        checks={c.spec.id: c.outcome.value for c in verdict.checks},
+    )
+
+
+def _fault(error: Fault) -> FaultRecord:
+    return FaultRecord(code=error.code, message=str(error), hint=error.hint, retry=error.retry)

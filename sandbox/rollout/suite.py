@@ -1,0 +1,108 @@
+"""A whole run: supplies first, then rollouts or grades, into one folder."""
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sandbox.errors import Fault
+from sandbox.formats.records import SubmissionLine
+from sandbox.model.record import Rollout, Submission
+from sandbox.model.task import TaskId, TaskSpec
+from sandbox.rollout import command
+from sandbox.rollout.agent import Agent
+from sandbox.rollout.executor import Job, execute
+from sandbox.rollout.outdir import OutFolder
+from sandbox.rollout.run import Attempt, Stopwatch, World, grade, rollout
+from sandbox.runtime.base import Runtime
+from sandbox.runtime.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How a run is to go about it."""
+
+    workers: int = 1
+    retries: int = 1
+    attempts: int = 1
+
+
+def run_suite(
+    tasks: Sequence[TaskSpec], agent: Agent, world: World, out: OutFolder, plan: Plan
+) -> list[Rollout]:
+    """Each task, `plan.attempts` times, with this agent."""
+    cancelled = threading.Event()
+
+    def job(task: TaskSpec, number: int) -> Job:
+        def run() -> Rollout:
+            return rollout(_attempt(task, number, world, out), agent, cancelled)
+
+        return Job(task=task.id, attempt=number, run=run)
+
+    # One try at everything before the second at anything: early numbers say more.
+    jobs = [job(t, number) for number in range(plan.attempts) for t in tasks]
+    return _execute(jobs, tasks, world, out, plan, cancelled)
+
+
+def grade_all(
+    tasks: Mapping[TaskId, TaskSpec],
+    lines: Iterable[SubmissionLine],
+    world: World,
+    out: OutFolder,
+    plan: Plan,
+) -> list[Rollout]:
+    """A verdict on each submission."""
+
+    def job(line: SubmissionLine) -> Job:
+        task = tasks[TaskId(line.task)]
+
+        def run() -> Rollout:
+            made = Submission(task=task.id, patch=line.data)
+            return grade(_attempt(task, line.attempt, world, out), made, line.agent)
+
+        return Job(task=task.id, attempt=line.attempt, run=run)
+
+    jobs = [job(line) for line in lines]
+    return _execute(jobs, list(tasks.values()), world, out, plan, threading.Event())
+
+
+def reap(runtime: Runtime, store: Store) -> list[str]:
+    """Remove what dead runs left: boxes, agents' programs, scratch folders."""
+    return [*runtime.reap(), *command.reap(store), *store.reap()]
+
+
+def _attempt(task: TaskSpec, number: int, world: World, out: OutFolder) -> Attempt:
+    folder = out.rollout(task.id, number)
+    folder.fresh()
+    return Attempt(
+        task=task,
+        number=number,
+        world=world,
+        folder=folder,
+        watch=Stopwatch(world.clocks.ticks),
+    )
+
+
+def _execute(
+    jobs: list[Job],
+    tasks: Sequence[TaskSpec],
+    world: World,
+    out: OutFolder,
+    plan: Plan,
+    cancelled: threading.Event,
+) -> list[Rollout]:
+    finished = out.finished()
+    open_tasks = {j.task for j in jobs if (j.task, j.attempt) not in finished}
+    for i, task in enumerate(t for t in tasks if t.id in open_tasks):
+        world.observer.preparing("tasks", i, len(open_tasks))
+        # A task that cannot be supplied is void, by name; the others go on.
+        with suppress(Fault):
+            world.depot.supply(task)
+    return execute(
+        jobs,
+        out,
+        world.observer,
+        workers=plan.workers,
+        retries=plan.retries,
+        cancelled=cancelled,
+    )

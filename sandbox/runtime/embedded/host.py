@@ -1,0 +1,236 @@
+"""The embedded runtime, seen from the user's process."""
+
+import itertools
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import sandbox
+from sandbox.errors import RuntimeFault
+from sandbox.runtime.base import HOSTNAME, BoxSpec
+from sandbox.runtime.embedded import cgroup, kernel, wire
+from sandbox.runtime.embedded.box import EmbeddedBox, Handles
+from sandbox.runtime.lease import Lease, orphans
+from sandbox.runtime.store import Store, remove_tree
+
+_FIRST_OWNER, _OWNER_STEP, _OWNERS = 200_000, 65536, 1000
+_MIB = 1 << 20
+
+
+class EmbeddedRuntime:
+    """Boxes made by namespaces and overlayfs: no daemon. Needs root on Linux."""
+
+    name = "embedded"
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._folder = store.root / "boxes"
+        self._lock = threading.Lock()
+        self._zygote: _Zygote | None = None
+        self._boxes: dict[str, EmbeddedBox] = {}
+        self._numbers = itertools.count()
+        self._mapped = True
+
+    def create(self, spec: BoxSpec) -> EmbeddedBox:
+        zygote, groups = self._ready()
+        box_id = secrets.token_hex(8)
+        folder = self._folder / box_id
+        undo: list[Callable[[], None]] = []
+        try:
+            lease = Lease(folder.with_suffix(".lease"))
+            undo.append(lease.release)
+            folder.mkdir(mode=0o700)
+            undo.append(lambda: remove_tree(folder))
+            limits = spec.limits
+            undo.append(lambda: groups.remove(box_id))
+            groups.make(
+                box_id,
+                memory_bytes=limits.memory_mib * _MIB,
+                pids=limits.pids,
+                cpus=limits.cpus,
+            )
+            box = EmbeddedBox(
+                box_id, spec, self._start(zygote, groups, box_id, spec), zygote.ask, undo
+            )
+        except BaseException as e:
+            for step in reversed(undo):
+                with suppress(OSError):
+                    step()
+            if isinstance(e, OSError):
+                raise RuntimeFault(f"cannot make a box: {e}", hint=HINT) from e
+            raise
+        with self._lock:
+            self._boxes[box_id] = box
+        box.on_destroy(lambda: self._forget(box_id))
+        return box
+
+    def reap(self) -> list[str]:
+        """Boxes of dead runs: their processes are dead already; folders and groups are not."""
+        gone = []
+        groups = cgroup.detect()
+        for lease in orphans(self._folder):
+            with lease:
+                folder = lease.path.with_suffix("")
+                if groups:
+                    groups.kill(folder.name)
+                    groups.remove(folder.name)
+                remove_tree(folder)
+                gone.append(f"box {folder.name}")
+        return gone
+
+    def close(self) -> None:
+        for box in list(self._boxes.values()):
+            box.destroy()
+        with self._lock:
+            zygote, self._zygote = self._zygote, None
+        if zygote:
+            zygote.close()
+
+    def _forget(self, box_id: str) -> None:
+        with self._lock:
+            self._boxes.pop(box_id, None)
+
+    def _ready(self) -> tuple["_Zygote", cgroup.Cgroups]:
+        why = missing()
+        if why:
+            raise RuntimeFault("; ".join(why), hint=HINT, retry=False)
+        groups = cgroup.detect()
+        if groups is None:
+            raise RuntimeFault("no memory and pids cgroups here", hint=HINT, retry=False)
+        with self._lock:
+            if self._zygote is None or not self._zygote.alive():
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._zygote = _Zygote()
+            return self._zygote, groups
+
+    def _start(
+        self, zygote: "_Zygote", groups: cgroup.Cgroups, box_id: str, spec: BoxSpec
+    ) -> Handles:
+        number = next(self._numbers) % _OWNERS
+        layers = [layer.folder for layer in spec.image.layers] + [s.folder for s in spec.seeds]
+        request = {
+            "op": "create",
+            "folder": str(self._folder / box_id),
+            "lowers": [str(folder) for folder in reversed(layers)],
+            "owner": _FIRST_OWNER + number * _OWNER_STEP if self._mapped else 0,
+            "groups": groups.paths(box_id),
+            "hostname": HOSTNAME,
+        }
+        try:
+            return _request_box(zygote, request)
+        except OSError:
+            if not self._mapped:
+                raise
+            # Kernels before 5.19 cannot map overlay layers: root in the box is then the host's
+            # root, without its capabilities.
+            request["owner"] = 0
+            remove_tree(self._folder / box_id)
+            (self._folder / box_id).mkdir(mode=0o700)
+            handles = _request_box(zygote, request)
+            self._mapped = False
+            return handles
+
+
+def _request_box(zygote: "_Zygote", request: dict[str, Any]) -> Handles:
+    ours, theirs = wire.pair()
+    try:
+        with theirs, zygote.ask(request, [theirs.fileno()]) as reply:
+            answer, fds = wire.receive(reply)
+        if answer is None or "error" in answer:
+            raise OSError((answer or {}).get("error", "the process that makes boxes has died"))
+        pidfd, mounts = fds
+        ready, _ = wire.receive(ours)
+        if ready is None or "error" in ready:
+            os.close(pidfd)
+            os.close(mounts)
+            raise OSError((ready or {}).get("error", "the box's first process died at once"))
+    except BaseException:
+        ours.close()
+        raise
+    return Handles(channel=ours, pid=answer["pid"], pidfd=pidfd, mounts=mounts)
+
+
+class _Zygote:
+    """The process that makes boxes. One per runtime, used from any thread."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = wire.pair()
+        self._lock = threading.Lock()
+        # The program comes by standard input and the name is ours: the first process of a box
+        # shows its command line to everyone in it. Without its own name, Python has to be told
+        # where its library is.
+        with theirs:
+            self._process = subprocess.Popen(
+                ["stillroom", "-P", "-s", "-S", "-B", "-"],
+                executable=sys.executable,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                env={"PYTHONHOME": f"{sys.base_prefix}:{sys.base_exec_prefix}"},
+                cwd="/",
+                close_fds=True,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+            assert self._process.stdin  # noqa: S101 - for the type checker: PIPE was asked for
+            self._process.stdin.write(_program(theirs.fileno()))
+            self._process.stdin.close()
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, message: dict[str, Any], fds: list[int]) -> socket.socket:
+        """Send a request; the answer comes on what is returned."""
+        ours, theirs = wire.pair()
+        try:
+            with theirs, self._lock:
+                wire.send(self._socket, message, [theirs.fileno(), *fds])
+        except BaseException:
+            ours.close()
+            raise
+        return ours
+
+    def close(self) -> None:
+        self._socket.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _program(control: int) -> bytes:
+    package = str(Path(sandbox.__file__).resolve().parent.parent)
+    lines = [
+        "import os, sys",
+        "os.environ.clear()",
+        f"sys.path.append({package!r})",
+        f"os.dup2({control}, 3)",
+        f"{control} == 3 or os.close({control})",
+        "from sandbox.runtime.embedded import zygote",
+        "zygote.main()",
+    ]
+    return "\n".join(lines).encode()
+
+
+HINT = "run `stillroom doctor`, or use --runtime docker"
+
+
+def missing() -> list[str]:
+    """What this machine lacks for the embedded runtime, in words; empty when it can run."""
+    lacks = []
+    if sys.platform != "linux":
+        lacks.append("the embedded runtime needs Linux")
+    elif os.geteuid() != 0:
+        lacks.append("the embedded runtime needs root")
+    elif os.uname().machine not in kernel.MACHINES:
+        lacks.append(f"the embedded runtime does not know {os.uname().machine}")
+    elif cgroup.detect() is None:
+        lacks.append("the embedded runtime needs the memory and pids cgroups")
+    return lacks

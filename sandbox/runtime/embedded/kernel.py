@@ -1,0 +1,186 @@
+"""System calls that Python does not wrap. Each raises OSError, with what was tried."""
+
+import ctypes
+import errno
+import os
+import platform
+import signal
+import struct
+
+CLONE_NEWNS = 0x0002_0000
+CLONE_NEWCGROUP = 0x0200_0000
+CLONE_NEWUTS = 0x0400_0000
+CLONE_NEWIPC = 0x0800_0000
+CLONE_NEWUSER = 0x1000_0000
+CLONE_NEWPID = 0x2000_0000
+CLONE_NEWNET = 0x4000_0000
+CLONE_PIDFD = 0x1000
+
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
+MS_BIND, MS_REC, MS_PRIVATE, MS_RELATIME = 1 << 12, 1 << 14, 1 << 18, 1 << 21
+MNT_DETACH = 2
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NAME = 1, 4, 15
+_PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 22, 24, 38
+_SECCOMP_MODE_FILTER = 2
+_OPEN_TREE_CLONE, _MOVE_MOUNT_F_EMPTY_PATH, _AT_EMPTY_PATH, _AT_FDCWD = 1, 4, 0x1000, -100
+_MOUNT_ATTR_IDMAP = 0x0010_0000
+_CAP_VERSION_3 = 0x2008_0522
+LAST_CAP = 40
+
+# clone3, open_tree, move_mount and mount_setattr have one number on every architecture.
+_CLONE3, _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 435, 428, 429, 442
+_BY_ARCH = {
+    "x86_64": {"pivot_root": 155, "capset": 126},
+    "aarch64": {"pivot_root": 41, "capset": 91},
+}
+
+MACHINES = tuple(_BY_ARCH)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def _number(name: str) -> int:
+    try:
+        return _BY_ARCH[platform.machine()][name]
+    except KeyError:
+        raise OSError(errno.ENOSYS, f"{name} is not known on {platform.machine()}") from None
+
+
+def mount(source: str, target: str, kind: str, flags: int = 0, data: str = "") -> None:
+    result = _libc.mount(
+        source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode()
+    )
+    _checked(result, f"mount {kind or 'bind'} on {target}")
+
+
+def bind(source: str, target: str) -> None:
+    mount(source, target, "", MS_BIND)
+
+
+def remount_read_only(target: str, flags: int) -> None:
+    mount("", target, "", MS_BIND | MS_REMOUNT | MS_RDONLY | flags)
+
+
+def enter_root(folder: str) -> None:
+    """Make `folder`, a mount, the root of this mount namespace, and forget the old one."""
+    os.chdir(folder)
+    _checked(_libc.syscall(_number("pivot_root"), b".", b"."), "pivot_root")
+    _checked(_libc.umount2(b".", MNT_DETACH), "umount of the old root")
+    os.chdir("/")
+
+
+def mount_mapped(source: str, target: str, user_namespace: int) -> None:
+    """Bind `source` so that its owners are seen through the user namespace's mapping."""
+    fd = _checked(
+        _libc.syscall(_OPEN_TREE, _AT_FDCWD, source.encode(), _OPEN_TREE_CLONE | os.O_CLOEXEC),
+        f"open_tree {source}",
+    )
+    try:
+        wanted = struct.pack("QQQQ", _MOUNT_ATTR_IDMAP, 0, 0, user_namespace)
+        result = _libc.syscall(_MOUNT_SETATTR, fd, b"", _AT_EMPTY_PATH, wanted, len(wanted))
+        _checked(result, "mount_setattr (idmapped mount)")
+        result = _libc.syscall(
+            _MOVE_MOUNT, fd, b"", _AT_FDCWD, target.encode(), _MOVE_MOUNT_F_EMPTY_PATH
+        )
+        _checked(result, f"move_mount on {target}")
+    finally:
+        os.close(fd)
+
+
+def set_fs_ids(number: int) -> None:
+    """Whom file systems see acting; the calls report the old value, never an error."""
+    _libc.setfsgid(number)
+    _libc.setfsuid(number)
+
+
+def set_capabilities(keep: int) -> None:
+    """The effective and permitted sets, as a bit mask."""
+    low, high = keep & 0xFFFF_FFFF, keep >> 32
+    header = struct.pack("II", _CAP_VERSION_3, 0)
+    sets = struct.pack("IIIIII", low, low, 0, high, high, 0)
+    _checked(_libc.syscall(_number("capset"), header, sets), "capset")
+
+
+def bound_capabilities(keep: int) -> None:
+    """What no process from here on can ever gain."""
+    for number in range(LAST_CAP + 1):
+        if not keep >> number & 1:
+            _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)
+
+
+def die_with_parent() -> None:
+    _checked(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl(PDEATHSIG)")
+
+
+def hide_memory() -> None:
+    """No process of the same user may trace this one or read its memory, environment, maps."""
+    _checked(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl(DUMPABLE)")
+
+
+def set_name(name: str) -> None:
+    _libc.prctl(_PR_SET_NAME, name.encode()[:15], 0, 0, 0)
+
+
+def no_new_privileges() -> None:
+    _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(NO_NEW_PRIVS)")
+
+
+def load_seccomp(program: bytes) -> None:
+    """Install a BPF program (8 bytes an instruction) for this process and all it starts."""
+
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+    code = ctypes.create_string_buffer(program, len(program))
+    wanted = Program(len(program) // 8, ctypes.addressof(code))
+    result = _libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(wanted), 0, 0)
+    _checked(result, "prctl(SECCOMP)")
+
+
+def join_namespace(fd: int, kind: int) -> None:
+    _checked(_libc.setns(fd, kind), "setns")
+
+
+def unshare(kinds: int) -> None:
+    _checked(_libc.unshare(kinds), "unshare")
+
+
+def set_hostname(name: str) -> None:
+    _checked(_libc.sethostname(name.encode(), len(name)), "sethostname")
+
+
+def fork_into(kinds: int) -> tuple[int, int]:
+    """fork() into new namespaces: (pid, pidfd) in the parent, (0, -1) in the child.
+
+    The interpreter must hear of the fork, or its locks would be those of the parent.
+    """
+    pidfd = ctypes.c_int(-1)
+    arguments = (ctypes.c_uint64 * 11)()
+    arguments[0] = kinds | CLONE_PIDFD
+    arguments[1] = ctypes.addressof(pidfd)
+    arguments[4] = signal.SIGCHLD
+    ctypes.pythonapi.PyOS_BeforeFork()
+    pid = _libc.syscall(_CLONE3, ctypes.byref(arguments), ctypes.sizeof(arguments))
+    if pid == 0:
+        ctypes.pythonapi.PyOS_AfterFork_Child()
+        return 0, -1
+    ctypes.pythonapi.PyOS_AfterFork_Parent()
+    return _checked(pid, "clone3"), pidfd.value
+
+
+def close_all_but(keep: set[int]) -> None:
+    """Close every descriptor that is not in `keep`."""
+    start = 0
+    for fd in sorted(keep):
+        if fd > start:
+            os.closerange(start, fd)
+        start = fd + 1
+    _checked(_libc.close_range(start, 0xFFFF_FFFF, 0), "close_range")

@@ -1,0 +1,7 @@
+"""Images without a registry and without root: pinned .debs and wheels, to layers, to an image.
+
+debfile, debs, wheels, pyc   what a layer holds, as entries
+layer, unpack, stored        entries → tar → folder, and both in the store
+apt, pypi, resolve           recipe → lock: the only part that asks archives what is newest
+build, ensure, archive       lock → image, or a refusal
+"""

@@ -1,0 +1,73 @@
+"""An image at hand: from the store, from a registry, or rebuilt from its lock; else refused."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from sandbox.errors import ImageFault
+from sandbox.model.image import ImageLock
+from sandbox.runtime.base import Image, ImageLayer
+from sandbox.runtime.image.build import Progress, build, check_config
+from sandbox.runtime.image.config import config_of
+from sandbox.runtime.image.stored import hex_of, keep_layer, layer_tar, unpacked
+from sandbox.runtime.store import Store, check_blob
+
+Pull = Callable[[str], Path | None]
+"""The seam for a registry: `lock.ref` → a folder of <hex of diff_id>.tar files, or None.
+
+No registry client is shipped. Whatever it returns is hashed before it is used, and the folder
+should be on the store's file system: layers are moved out of it.
+"""
+
+
+def ensure(store: Store, lock: ImageLock, progress: Progress, *, pull: Pull | None = None) -> Image:
+    """Raises ImageFault rather than return an image that is not the pinned one."""
+    check_config(lock)
+    if pull and lock.ref and _lacks_layers(store, lock):
+        _take_pulled(store, lock, pull(lock.ref))
+    if _lacks_layers(store, lock):
+        build(store, lock, progress)
+    return Image(
+        name=lock.name,
+        digest=lock.config_digest,
+        config=_config(store, lock),
+        layers=tuple(
+            ImageLayer(
+                diff_id=p.diff_id,
+                tar=layer_tar(store, p.diff_id),
+                folder=unpacked(store, p.diff_id),
+            )
+            for p in lock.layers
+        ),
+        env=lock.env,
+    )
+
+
+def _lacks_layers(store: Store, lock: ImageLock) -> bool:
+    return not all(layer_tar(store, p.diff_id).exists() for p in lock.layers)
+
+
+def _take_pulled(store: Store, lock: ImageLock, folder: Path | None) -> None:
+    if folder is None:
+        return
+    for pin in lock.layers:
+        tar = folder / f"{hex_of(pin.diff_id)}.tar"
+        if tar.exists() and not layer_tar(store, pin.diff_id).exists():
+            check_blob(tar, hex_of(pin.diff_id), f"a layer of {lock.ref}", ImageFault)
+            keep_layer(store, tar, pin.diff_id)
+
+
+def _config(store: Store, lock: ImageLock) -> Path:
+    """The stored config; a damaged one is written again, as the lock determines every byte."""
+    path = store.root / "images" / f"{hex_of(lock.config_digest)}.json"
+    if not path.exists() or _sha256(path) != hex_of(lock.config_digest):
+        with store.scratch() as scratch:
+            (scratch / "config").write_bytes(config_of(lock))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(scratch / "config", path)  # noqa: PTH105
+    return path
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,111 @@
+"""Everything a task needs, had and verified before it starts: image, repository, hidden tests."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.errors import VerifierFault
+from sandbox.formats import jsonfile
+from sandbox.formats.digest import Entry, folder_entries, tree_digest
+from sandbox.formats.repofile import load_repo_lock
+from sandbox.model.image import ImageLock
+from sandbox.model.task import TaskSpec
+from sandbox.runtime.base import Image, Seed
+from sandbox.runtime.image.ensure import ensure
+from sandbox.runtime.repo.patch import make_patch
+from sandbox.runtime.repo.pins import Pinned, Repos, read_files
+from sandbox.runtime.repo.worktree import seed
+from sandbox.runtime.store import Store
+from sandbox.runtime.tarball import pack
+
+Progress = Callable[[str, int, int], None]
+"""What is being done, how much of it is done, how much there is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supplies:
+    """For one task. `bundle` and `runner` must never come near the agent's box."""
+
+    image: Image
+    repo: Pinned
+    seed: Seed
+    base: tuple[Entry, ...]
+    """The pinned files within the submission's paths."""
+    bundle: bytes
+    """A tar of the hidden tests, relative to the working directory."""
+    runner: bytes
+
+
+class Depot:
+    """Where supplies come from. Safe to use from several threads and processes."""
+
+    def __init__(self, store: Store, progress: Progress) -> None:
+        self.store = store
+        self._progress = progress
+        self._repos: dict[str, Repos] = {}
+        self._images: dict[str, Image] = {}
+
+    def supply(self, task: TaskSpec) -> Supplies:
+        """Raises ImageFault, RepoFault, VerifierFault or NetworkFault."""
+        home = Path(task.home)
+        repo = self._repos_of(home).ensure(task.repo)
+        return Supplies(
+            image=self.image(home, task.image.name, task.image.digest),
+            repo=repo,
+            seed=seed(self.store, repo, task.workdir),
+            base=tuple(read_files(repo, task.submission.paths, missing_ok=True)),
+            bundle=pack(self.bundle(task)),
+            runner=(
+                home / "verifiers" / "_runners" / f"run_{task.verifier.runner}.py"
+            ).read_bytes(),
+        )
+
+    def image(self, home: Path, name: str, digest: str) -> Image:
+        """The image of this name, if it is the one that is pinned."""
+        if found := self._images.get(digest):
+            return found
+        lock = jsonfile.load(home / "repos" / "images" / f"{name}.lock.json", ImageLock)
+        image = ensure(self.store, lock, self._progress)
+        if image.digest != digest:
+            raise VerifierFault(
+                f"image `{name}` is {image.digest}, but the task pins {digest}",
+                hint="check the image the task was made with, then pin the new one",
+                retry=False,
+            )
+        return self._images.setdefault(digest, image)
+
+    def bundle(self, task: TaskSpec) -> list[Entry]:
+        """The hidden tests, if they are what the task pins."""
+        spec = task.verifier.bundle
+        if spec.repo:
+            repo = self._repos_of(Path(task.home)).ensure(spec.repo)
+            entries = read_files(repo, spec.paths)
+        else:
+            folder = Path(task.home) / "verifiers" / task.id / (spec.folder or "")
+            entries = list(folder_entries(folder))
+        if (found := tree_digest(entries)) != spec.digest:
+            raise VerifierFault(
+                f"refused: the hidden tests of `{task.id}` are {found}, not {spec.digest} as pinned",
+                retry=False,
+            )
+        return entries
+
+    def solution(self, task: TaskSpec, supplies: Supplies) -> bytes:
+        """The reference solution as a patch."""
+        spec = task.solution
+        home = Path(task.home)
+        if spec.patch:
+            return (home / "task_specs" / task.id / spec.patch).read_bytes()
+        if spec.repo is None:
+            return b""
+        fixed = self._repos_of(home).ensure(spec.repo)
+        paths = spec.paths or task.submission.paths
+        before = read_files(supplies.repo, paths, missing_ok=True)
+        return make_patch(self.store, supplies.repo, before, read_files(fixed, paths))
+
+    def _repos_of(self, home: Path) -> Repos:
+        key = str(home)
+        if key not in self._repos:
+            lock = load_repo_lock(home)
+            self._repos[key] = Repos(self.store, home / "repos", dict(lock.repos))
+        return self._repos[key]

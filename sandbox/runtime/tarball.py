@@ -1,0 +1,92 @@
+"""Tar archives in memory: made from entries, and read from streams nobody vouches for."""
+
+import io
+import tarfile
+from collections.abc import Iterable, Iterator
+
+from sandbox.formats.digest import Entry
+
+_TIME = 946684800
+
+
+class TooLarge(Exception):
+    """The stream holds more than was allowed."""
+
+
+def pack(entries: Iterable[Entry]) -> bytes:
+    """The entries as a tar, owned by root, dated 2000: the same bytes for the same entries."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for e in sorted(entries):
+            member = tarfile.TarInfo(e.path)
+            member.mtime, member.mode = _TIME, 0o755 if e.kind == "exec" else 0o644
+            if e.kind == "link":
+                member.type, member.linkname = (
+                    tarfile.SYMTYPE,
+                    e.data.decode("utf-8", "surrogateescape"),
+                )
+                tar.addfile(member)
+            else:
+                member.size = len(e.data)
+                tar.addfile(member, io.BytesIO(e.data))
+    return out.getvalue()
+
+
+def read(stream: Iterator[bytes], *, max_bytes: int, max_files: int) -> Iterator[Entry]:
+    """Regular files and links of a tar stream, never written anywhere. Raises TooLarge."""
+    seen: dict[str, Entry] = {}
+    total = 0
+    with tarfile.open(fileobj=_File(stream, max_bytes), mode="r|") as tar:
+        for member in tar:
+            entry = _entry(tar, member, seen)
+            if entry is None:
+                continue
+            total += len(entry.data)
+            if total > max_bytes or len(seen) >= max_files:
+                raise TooLarge
+            seen[entry.path] = entry
+            yield entry
+
+
+def _entry(tar: tarfile.TarFile, member: tarfile.TarInfo, seen: dict[str, Entry]) -> Entry | None:
+    if member.issym():
+        return Entry(member.name, "link", member.linkname.encode("utf-8", "surrogateescape"))
+    if member.islnk():
+        first = seen.get(member.linkname)
+        return Entry(member.name, first.kind, first.data) if first else None
+    if not member.isreg():
+        return None
+    content = tar.extractfile(member)
+    kind = "exec" if member.mode & 0o100 else "file"
+    data = content.read() if content else b""
+    return Entry(member.name, "exec" if kind == "exec" else "file", data)
+
+
+class _File(io.RawIOBase):
+    """An iterator of blocks as a file; reading past `limit` raises TooLarge."""
+
+    def __init__(self, stream: Iterator[bytes], limit: int) -> None:
+        super().__init__()
+        self._stream = stream
+        self._left = b""
+        # Headers and padding come on top of what the files hold.
+        self._budget = 2 * limit + (64 << 20)
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        parts = [self._left]
+        have = len(self._left)
+        while size < 0 or have < size:
+            block = next(self._stream, b"")
+            if not block:
+                break
+            self._budget -= len(block)
+            if self._budget < 0:
+                raise TooLarge
+            parts.append(block)
+            have += len(block)
+        data = b"".join(parts)
+        self._left = data[size:] if size >= 0 else b""
+        return data[:size] if size >= 0 else data
