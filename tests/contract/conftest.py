@@ -15,7 +15,7 @@ from sandbox.runtime.store import Store
 from tests.support.tinyimage import tiny_image
 
 RUNTIMES = {
-    "embedded": "sandbox.runtime.embedded:EmbeddedRuntime",
+    "embedded": "sandbox.runtime.embedded.host:EmbeddedRuntime",
     "docker": "sandbox.runtime.docker:DockerRuntime",
 }
 LIMITS = Limits(memory_mib=128, pids=64, cpus=2.0)
@@ -56,7 +56,7 @@ def runtime(request: pytest.FixtureRequest, store: Store, image: Image) -> Itera
 
 @pytest.fixture
 def spec(image: Image) -> BoxSpec:
-    return BoxSpec(image=image, limits=LIMITS, env={"TASK": "one two"}, workdir="/work dir")
+    return BoxSpec(image=image, limits=LIMITS, env={"TASK": "one two"}, workdir="/root")
 
 
 @pytest.fixture

@@ -131,7 +131,7 @@ def test_it_is_the_leader_of_its_own_session(box: Box):
 
 def test_it_starts_in_the_working_directory_or_where_it_is_told(box: Box):
     with terminal(box, ["sh", "-c", "pwd"]) as pty:
-        assert read_until(pty, b"\n") == b"/work dir\r\n"
+        assert read_until(pty, b"\n") == b"/root\r\n"
     with contextlib.closing(box.open_pty(["sh", "-c", "pwd"], cwd="/tmp")) as pty:
         assert read_until(pty, b"\n") == b"/tmp\r\n"
 
