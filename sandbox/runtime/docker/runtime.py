@@ -13,8 +13,9 @@ from docker.types import LogConfig
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.base import HOSTNAME, BoxSpec
+from sandbox.runtime.docker.address import DEFAULT_HOST
 from sandbox.runtime.docker.box import ROOT, DockerBox
-from sandbox.runtime.docker.engine import DEFAULT_HOST, Engine, faults
+from sandbox.runtime.docker.engine import Engine, faults
 from sandbox.runtime.docker.images import ensure_loaded
 from sandbox.runtime.lease import Lease, orphans
 from sandbox.runtime.store import Store
