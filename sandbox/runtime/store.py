@@ -1,7 +1,8 @@
 """The store: everything fetched or built, by content, under the user's cache folder.
 
 blobs/sha256/<hex>       what was downloaded: .debs, wheels, sdists
-layers/<hex>.tar         an image layer, and layers/<hex>/ the same, unpacked
+layers/<hex>.tar         an image layer; layers/<hex>/ the same, unpacked
+                         (and layers/<hex>.manifest, to notice a change in it)
 images/<hex>.json        an image's config
 repos/<name>.git         a pinned repository; trees/<key>/ what a box gets of it
 tmp/                     scratch folders, each with a lease of its owner
