@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from types import FrameType
+from typing import Any
 
 from sandbox.errors import StillroomError
 
@@ -14,13 +15,17 @@ OUR_BUG, INTERRUPTED, USAGE = 70, 130, 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit codes: 0 done, 1 a gate failed, 2 user or spec, 3 some void, 4 nothing selected,
-    70 our bug, 130 interrupted.
+    """Run one command; returns its exit code.
+
+    0 done, 1 a gate failed, 2 user or spec, 3 some void, 4 nothing selected, 70 our bug,
+    130 interrupted.
     """
-    import click
+    import typer
 
     from sandbox.cli.app import app
 
+    # Typer names only some of the errors that its parser raises.
+    usage_error: Any = typer.BadParameter.__base__
     arguments = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in arguments
     signal.signal(signal.SIGTERM, _interrupt)
@@ -28,10 +33,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = app(arguments, prog_name="stillroom", standalone_mode=False)
     except StillroomError as e:
         return _tell(e.code, str(e), e.hint, e.exit_status, as_json=as_json)
-    except click.UsageError as e:
-        hint = f"{e.ctx.command_path} --help" if e.ctx else ""
-        return _tell("usage", e.format_message(), hint, USAGE, as_json=as_json)
-    except (click.Abort, KeyboardInterrupt):
+    except usage_error as e:
+        context = getattr(e, "ctx", None)
+        hint = f"{context.command_path} --help" if context else ""
+        return _tell("usage", str(e.format_message()), hint, USAGE, as_json=as_json)
+    except (typer.Abort, KeyboardInterrupt):
         hint = "run the same command again to go on"
         return _tell("interrupted", "stopped", hint, INTERRUPTED, as_json=as_json)
     except BrokenPipeError:

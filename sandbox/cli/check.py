@@ -18,10 +18,11 @@ def check(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
-    """Check that the reference solution resolves each task, and that doing nothing does not.
+    r"""Check that the reference solution resolves each task, and that doing nothing does not.
 
     Exit code 1 when a task is not sound.
 
+    \b
     Examples:
       stillroom check my-task
       stillroom check --suite core -j 2

@@ -8,7 +8,9 @@ import typer
 
 from sandbox.cli.options import AsJson, Jobs, Out, Quiet, Retries, RuntimeName
 
-Submissions = Annotated[Path, typer.Argument(help="submissions.jsonl: task, patch, agent, attempt.")]
+Submissions = Annotated[
+    Path, typer.Argument(help="submissions.jsonl: task, patch, agent, attempt.")
+]
 
 
 def grade(
@@ -21,11 +23,12 @@ def grade(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
-    """Judge the patches of a submissions.jsonl, and write results.jsonl.
+    r"""Judge the patches of a submissions.jsonl, and write results.jsonl.
 
     Each line is {"task": "...", "patch": "...", "agent": "...", "attempt": 0}; the last two may
     be left out.
 
+    \b
     Examples:
       stillroom grade submissions.jsonl
       stillroom grade runs/mine/submissions.jsonl --runtime docker --json
@@ -36,13 +39,13 @@ def grade(
     from sandbox.errors import SpecError, UserError
     from sandbox.formats.digest import digest_of
     from sandbox.formats.records import read_submissions
-    from sandbox.model.task import TaskId
+    from sandbox.model.task import TaskId, TaskSpec
     from sandbox.rollout.outdir import Manifest, OutFolder, choose_out, run_name
     from sandbox.rollout.suite import Plan, grade_all
 
     lines = read_submissions(submissions)
     shelf = options.catalogue()
-    tasks = {}
+    tasks: dict[TaskId, TaskSpec] = {}
     for number, line in enumerate(lines, 1):
         try:
             tasks.setdefault(TaskId(line.task), shelf.load(TaskId(line.task)))

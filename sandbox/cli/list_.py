@@ -4,8 +4,9 @@ from sandbox.cli.options import AsJson, SuiteName, Tasks
 
 
 def list_tasks(tasks: Tasks = None, *, suite: SuiteName = None, as_json: AsJson = False) -> int:
-    """List tasks: all, those of a suite, or those that match patterns.
+    r"""List tasks: all, those of a suite, or those that match patterns.
 
+    \b
     Examples:
       stillroom list
       stillroom list --suite core

@@ -13,14 +13,17 @@ class Kind(StrEnum):
 
 
 What = Annotated[Kind, typer.Argument(help="image: lock a recipe again; repo: find a pin.")]
-Name = Annotated[str, typer.Argument(help="A recipe of repos/images/, or a name in repos/lock.yaml.")]
+Name = Annotated[
+    str, typer.Argument(help="A recipe of repos/images/, or a name in repos/lock.yaml.")
+]
 
 
 def lock(what: What, name: Name) -> int:
-    """Lock an image to what the archives have today, or find a repository's commit and tree.
+    r"""Lock an image to what the archives have today, or find a repository's commit and tree.
 
     Tasks that pin the image's old digest are changed to the new one.
 
+    \b
     Examples:
       stillroom lock image python-3.11
       stillroom lock repo click-8.1.3
@@ -29,8 +32,8 @@ def lock(what: What, name: Name) -> int:
     from sandbox.cli.progress import ProgressObserver
     from sandbox.errors import SpecError
     from sandbox.formats import jsonfile
+    from sandbox.formats.home import bundled_home
     from sandbox.model.image import ImageLock
-    from sandbox.rollout.catalogue import bundled_home
     from sandbox.runtime.locks import image_lock_path, lock_image, pin_repo, repin
 
     here = Path.cwd()

@@ -23,8 +23,12 @@ RuntimeName = Annotated[
     str, typer.Option("--runtime", "-r", help="Where boxes run: embedded or docker.")
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Rollouts at once.")]
-Retries = Annotated[int, typer.Option(min=0, max=10, help="Tries after a fault; never after a verdict.")]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="The run's folder; resumed if unfinished.")]
+Retries = Annotated[
+    int, typer.Option(min=0, max=10, help="Tries after a fault; never after a verdict.")
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", help="The run's folder; resumed if unfinished.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print data only, as JSON lines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
 

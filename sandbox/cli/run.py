@@ -29,10 +29,11 @@ def run(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
-    """Let an agent work on tasks, judge what it leaves, and write results.jsonl.
+    r"""Let an agent work on tasks, judge what it leaves, and write results.jsonl.
 
     The same command resumes a run that was stopped; what had ended is not run again.
 
+    \b
     Examples:
       stillroom run --suite core --agent oracle -j 2
       stillroom run jinja2-3.1.4 --agent 'shell:python3 my_agent.py' -k 5 --out runs/mine

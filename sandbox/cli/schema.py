@@ -20,8 +20,9 @@ Name = Annotated[Which, typer.Argument(help="Which file or line.")]
 
 
 def schema(which: Name = Which.TASK) -> int:
-    """Print the JSON Schema of a file, for editors and validators.
+    r"""Print the JSON Schema of a file, for editors and validators.
 
+    \b
     Examples:
       stillroom schema task > task.schema.json
       stillroom schema rollout

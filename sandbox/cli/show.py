@@ -11,8 +11,9 @@ What = Annotated[str, typer.Argument(help="A task id, or the folder of a run.")]
 
 
 def show(what: What, *, as_json: AsJson = False) -> int:
-    """Show a task's instruction and pins, or a run's results.
+    r"""Show a task's instruction and pins, or a run's results.
 
+    \b
     Examples:
       stillroom show jinja2-3.1.4
       stillroom show runs/core-oracle-embedded-1

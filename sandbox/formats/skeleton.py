@@ -1,13 +1,8 @@
 """A new task's first files: small, and already sound, so that one starts from what works."""
 
-from pathlib import Path
-
 from sandbox.errors import UserError
 from sandbox.formats.taskfile import TASK_ID
 from sandbox.model.task import Digest, ImagePin, RepoPin
-
-START = "start"
-"""The folder, beside task.yaml, with the files that the agent finds."""
 
 _SOURCE = '''"""A word counter."""
 
@@ -30,7 +25,7 @@ _INSTRUCTION = """# Empty strings are counted as words
 `words.count_words("")` returns 1, and `count_words("a  b")` returns 3. Any run of white space
 separates words: the results should be 0 and 2.
 """
-_TESTS = '''import pytest
+_TESTS = """import pytest
 from words import count_words
 
 
@@ -42,7 +37,7 @@ def test_words_are_counted(text, count):
 @pytest.mark.parametrize(("text", "count"), [("", 0), ("a  b", 2), (" a\\n", 1)])
 def test_white_space_is_no_word(text, count):
     assert count_words(text) == count
-'''
+"""
 _CHECKS = """schema: 1
 # Each fails before the solution and passes after it; a pass earns its weight (1).
 scored:
@@ -119,7 +114,3 @@ def repo_entry(task: str, pin: RepoPin) -> str:
     tree: "{pin.tree}"
     licence: CC0-1.0
 """
-
-
-def existing(home: Path, paths: list[str]) -> list[Path]:
-    return [home / p for p in paths if (home / p).exists()]

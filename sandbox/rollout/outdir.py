@@ -118,7 +118,9 @@ class OutFolder:
 
 def run_name(what: str, who: str, runtime: str) -> str:
     """A folder name for runs of this kind."""
-    return "-".join(re.sub(r"[^A-Za-z0-9._]+", "-", part).strip("-")[:40] for part in (what, who, runtime))
+    return "-".join(
+        re.sub(r"[^A-Za-z0-9._]+", "-", part).strip("-")[:40] for part in (what, who, runtime)
+    )
 
 
 def choose_out(parent: Path, name: str, manifest: Manifest, *, wanted: int | None = None) -> Path:

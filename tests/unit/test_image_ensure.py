@@ -12,7 +12,7 @@ import pytest
 from sandbox.errors import ImageFault
 from sandbox.model.image import ImageLock, LayerPin, WheelPin
 from sandbox.model.task import Digest
-from sandbox.runtime.image.archive import docker_archive
+from sandbox.runtime.docker.images import docker_archive
 from sandbox.runtime.image.build import build, build_layer
 from sandbox.runtime.image.config import config_of, sha256_of
 from sandbox.runtime.image.ensure import ensure
@@ -175,7 +175,8 @@ def test_what_a_registry_says_is_not_believed(store, lock, tmp_path):
 
 
 def test_the_docker_archive_names_config_and_layers_by_content(store, lock, tmp_path):
-    docker_archive(ensure(store, lock, quiet), tmp_path / "image.tar", "toy:1")
+    blocks = docker_archive(ensure(store, lock, quiet), "toy:1")
+    (tmp_path / "image.tar").write_bytes(b"".join(blocks))
     with tarfile.open(tmp_path / "image.tar") as archive:
         found = {m.name: read(archive, m) for m in archive}
     (manifest,) = json.loads(found["manifest.json"])
