@@ -122,6 +122,7 @@ class EmbeddedRuntime:
             "owner": _FIRST_OWNER + number * _OWNER_STEP if self._mapped else 0,
             "groups": groups.paths(box_id),
             "hostname": HOSTNAME,
+            "workdir": spec.workdir,
         }
         try:
             return _request_box(zygote, request)
