@@ -29,7 +29,7 @@ def check(
     """
     from sandbox.audit.check import findings
     from sandbox.cli import options
-    from sandbox.cli.output import print_json
+    from sandbox.cli.output import print_json, show_findings
     from sandbox.cli.progress import ProgressObserver
     from sandbox.model.record import Rollout
     from sandbox.rollout.agents import Nop, Oracle
@@ -38,6 +38,7 @@ def check(
 
     chosen = options.catalogue().choose(suite, tuple(tasks or ()))
     results: dict[str, list[Rollout]] = {}
+    paths: dict[str, Path] = {}
     with (
         ProgressObserver(quiet=quiet) as observer,
         options.world(runtime, observer) as world,
@@ -52,16 +53,14 @@ def check(
             name = run_name("check", agent.name, runtime)
             path = out / agent.name if out else choose_out(Path("runs"), name, manifest)
             with OutFolder(path, manifest) as folder:
+                paths[agent.name] = folder.results_path
                 results[agent.name] = run_suite(chosen, agent, world, folder, Plan(workers=jobs))
     found = findings(chosen, results["oracle"], results["nop"])
-    for finding in found:
-        if as_json:
+    if as_json:
+        for finding in found:
             print_json(finding)
-            continue
-        word = "void" if finding.void else "NOT SOUND" if finding.problems else "sound"
-        print(f"{finding.task}: {word}")
-        for problem in finding.problems:
-            print(f"  {problem}")
+    else:
+        show_findings(found, results, paths)
     if any(f.problems and not f.void for f in found):
         return _A_GATE_FAILED
     return _SOME_VOID if any(f.void for f in found) else 0

@@ -6,9 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from sandbox.audit.check import Finding
     from sandbox.model.record import Rollout
 
 SOME_VOID = 3
@@ -45,3 +46,21 @@ def finish(rollouts: Sequence[Rollout], results: Path, *, as_json: bool) -> int:
         print_table(rollouts_table(rollouts))
         print(f"\n{summary_line(summary)}\n{results}")
     return SOME_VOID if summary.void else 0
+
+
+def show_findings(
+    findings: Sequence[Finding], runs: Mapping[str, Sequence[Rollout]], results: Mapping[str, Path]
+) -> None:
+    """What each run came to, then what that says of each task."""
+    from sandbox.report.summary import summarize
+    from sandbox.report.tables import rollouts_table, summary_line
+
+    for name, rollouts in runs.items():
+        print(f"{name}:")
+        print_table(rollouts_table(rollouts))
+        print(f"\n{summary_line(summarize(rollouts))}\n{results[name]}\n")
+    for finding in findings:
+        word = "void" if finding.void else "NOT SOUND" if finding.problems else "sound"
+        print(f"{finding.task}: {word}")
+        for problem in finding.problems:
+            print(f"  {problem}")
