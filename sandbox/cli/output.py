@@ -44,7 +44,7 @@ def finish(rollouts: Sequence[Rollout], results: Path, *, as_json: bool) -> int:
         print_json({"summary": plain(summary), "results": str(results)})
     else:
         print_table(rollouts_table(rollouts))
-        print(f"\n{summary_line(summary)}\n{results}")
+        print(f"\n{summary_line(summary)}\n{results.absolute()}")
     return SOME_VOID if summary.void else 0
 
 
@@ -58,7 +58,7 @@ def show_findings(
     for name, rollouts in runs.items():
         print(f"{name}:")
         print_table(rollouts_table(rollouts))
-        print(f"\n{summary_line(summarize(rollouts))}\n{results[name]}\n")
+        print(f"\n{summary_line(summarize(rollouts))}\n{results[name].absolute()}\n")
     for finding in findings:
         word = "void" if finding.void else "NOT SOUND" if finding.problems else "sound"
         print(f"{finding.task}: {word}")
