@@ -38,8 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         hint = f"{context.command_path} --help" if context else ""
         return _tell("usage", str(e.format_message()), hint, USAGE, as_json=as_json)
     except (typer.Abort, KeyboardInterrupt):
-        hint = "run the same command again to go on"
-        return _tell("interrupted", "stopped", hint, INTERRUPTED, as_json=as_json)
+        status = INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone; nothing more can be said there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -48,6 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         hint = "this is a bug of ours: please report it with the lines above"
         return _tell("bug", f"{type(e).__name__}: {e}", hint, OUR_BUG, as_json=as_json)
+    if status == INTERRUPTED:  # typer makes this of ^C
+        hint = "run the same command again to go on"
+        return _tell("interrupted", "stopped", hint, INTERRUPTED, as_json=as_json)
     return status if isinstance(status, int) else 0
 
 

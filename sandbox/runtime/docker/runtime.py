@@ -17,6 +17,7 @@ from sandbox.runtime.docker.address import DEFAULT_HOST
 from sandbox.runtime.docker.box import ROOT, DockerBox
 from sandbox.runtime.docker.engine import Engine, faults
 from sandbox.runtime.docker.images import ensure_loaded
+from sandbox.runtime.gate import Gate
 from sandbox.runtime.lease import Lease, orphans
 from sandbox.runtime.store import Store
 
@@ -47,10 +48,15 @@ class DockerRuntime:
         self._store = store
         self._engine = Engine(host or os.environ.get("DOCKER_HOST") or DEFAULT_HOST)
         self._lock = threading.Lock()
+        self._gate = Gate()
         self._lease: Lease | None = None
         self._boxes: dict[str, DockerBox] = {}
 
     def create(self, spec: BoxSpec) -> DockerBox:
+        with self._gate:
+            return self._create(spec)
+
+    def _create(self, spec: BoxSpec) -> DockerBox:
         image = ensure_loaded(self._engine, self._store, spec.image)
         labels = {**spec.labels, OWNER: self._owner(), STORE: self._store_id()}
         with faults("create a box"):
@@ -101,6 +107,7 @@ class DockerRuntime:
         return gone
 
     def close(self) -> None:
+        self._gate.close()
         with self._lock:
             boxes = list(self._boxes.values())
         try:
