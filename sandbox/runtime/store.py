@@ -10,7 +10,6 @@ tmp/                     scratch folders, each with a lease of its owner
 
 import hashlib
 import os
-import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -34,10 +33,9 @@ class Store:
     @contextmanager
     def scratch(self) -> Iterator[Path]:
         """A private folder on the store's file system; what is not moved out of it is removed."""
-        name = secrets.token_hex(8)
-        folder = self.root / "tmp" / name
-        with Lease(self.root / "tmp" / f"{name}.lease"):
-            folder.mkdir(parents=True)
+        with Lease.fresh(self.root / "tmp") as lease:
+            folder = self.root / "tmp" / lease.name
+            folder.mkdir()
             try:
                 yield folder
             finally:

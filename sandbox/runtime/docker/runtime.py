@@ -36,7 +36,6 @@ CAPABILITIES = (
     "SYS_CHROOT",
 )
 SHM_BYTES = 64 << 20
-LEASE_TRIES = 5
 
 
 class DockerRuntime:
@@ -126,7 +125,7 @@ class DockerRuntime:
         """This run's lease, taken with its first box."""
         with self._lock:
             if self._lease is None:
-                self._lease = new_lease(self._folder)
+                self._lease = Lease.fresh(self._folder)
             return self._lease.path.name
 
     def _store_id(self) -> str:
@@ -178,16 +177,3 @@ def environment(spec: BoxSpec) -> list[str]:
     given = spec.environment
     added = [name for name in ("HOSTNAME", "TERM") if name not in given]
     return [f"{name}={value}" for name, value in given.items()] + added
-
-
-def new_lease(folder: Path) -> Lease:
-    """A lease under a fresh name. One that was reaped before it was locked is given up."""
-    for _ in range(LEASE_TRIES):
-        try:
-            lease = Lease(folder / f"{secrets.token_hex(8)}.lease")
-        except RuntimeFault:
-            continue
-        if lease.path.exists():
-            return lease
-        lease.release()
-    raise RuntimeFault(f"cannot take a lease in {folder}")

@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import secrets
 import socket
 import subprocess
 import sys
@@ -40,12 +39,11 @@ class EmbeddedRuntime:
 
     def create(self, spec: BoxSpec) -> EmbeddedBox:
         zygote, groups = self._ready()
-        box_id = secrets.token_hex(8)
+        lease = Lease.fresh(self._folder)
+        box_id = lease.name
         folder = self._folder / box_id
-        undo: list[Callable[[], None]] = []
+        undo: list[Callable[[], None]] = [lease.release]
         try:
-            lease = Lease(folder.with_suffix(".lease"))
-            undo.append(lease.release)
             folder.mkdir(mode=0o700)
             undo.append(lambda: remove_tree(folder))
             limits = spec.limits
