@@ -33,11 +33,17 @@ def pack(entries: Iterable[Entry]) -> bytes:
 
 
 def read(stream: Iterator[bytes], *, max_bytes: int, max_files: int) -> Iterator[Entry]:
-    """Regular files and links of a tar stream, never written anywhere. Raises TooLarge."""
+    """Regular files and links of a tar stream, never written anywhere.
+
+    Raises TooLarge, or tarfile.TarError: a name that leads elsewhere (`..`, `/x`, `a//b`) is one.
+    """
     seen: dict[str, Entry] = {}
     total = 0
     with tarfile.open(fileobj=_File(stream, max_bytes), mode="r|") as tar:
         for member in tar:
+            # Before its content is read: a sparse file's size is only what it claims.
+            if member.isreg() and total + member.size > max_bytes:
+                raise TooLarge
             entry = _entry(tar, member, seen)
             if entry is None:
                 continue
@@ -49,13 +55,15 @@ def read(stream: Iterator[bytes], *, max_bytes: int, max_files: int) -> Iterator
 
 
 def _entry(tar: tarfile.TarFile, member: tarfile.TarInfo, seen: dict[str, Entry]) -> Entry | None:
+    if not (member.issym() or member.islnk() or member.isreg()):
+        return None
+    if {"", ".", ".."} & set(member.name.split("/")):
+        raise tarfile.ReadError(f"the name {member.name!r} leads elsewhere")
     if member.issym():
         return Entry(member.name, "link", member.linkname.encode("utf-8", "surrogateescape"))
     if member.islnk():
         first = seen.get(member.linkname)
         return Entry(member.name, first.kind, first.data) if first else None
-    if not member.isreg():
-        return None
     content = tar.extractfile(member)
     kind = "exec" if member.mode & 0o100 else "file"
     data = content.read() if content else b""
