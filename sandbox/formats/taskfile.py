@@ -34,6 +34,8 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_MOST_WEIGHT = 1e9
+"""Sums of weights stay far from what a float cannot hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,8 +299,8 @@ def _check_rules(raw: ChecksFile) -> Iterator[Broken]:
                 yield (group, i), f"`{name}` stands under `{seen[name]}` already", "remove one"
             seen[name] = group
     for i, check in enumerate(raw.scored):
-        if not 0 < _weight(check) < float("inf"):
-            yield ("scored", i), "a weight should be more than 0", ""
+        if not 0 < _weight(check) <= _MOST_WEIGHT:
+            yield ("scored", i), f"a weight should be more than 0, {_MOST_WEIGHT:g} at most", ""
 
 
 def _repo_rules(raw: RepoPin, loc: tuple[str, ...]) -> Iterator[Broken]:

@@ -90,12 +90,11 @@ def pypi_url(project: str, file: str, *, index: str = PYPI) -> str:
     )
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310
-            listing = json.load(response)
-    except (OSError, ValueError, http.client.HTTPException) as e:
+            listing = {f["filename"]: f["url"] for f in json.load(response)["files"]}
+    except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException) as e:
         if isinstance(e, urllib.error.HTTPError):
             e.close()
         raise NetworkFault(f"{url}: {e}") from e
-    for entry in listing["files"]:
-        if entry["filename"] == file:
-            return str(entry["url"])
-    raise NetworkFault(f"{url} does not list {file}", retry=False)
+    if file not in listing:
+        raise NetworkFault(f"{url} does not list {file}", retry=False)
+    return str(listing[file])

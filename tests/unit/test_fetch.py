@@ -27,6 +27,7 @@ class Handler(BaseHTTPRequestHandler):
         self.asked.append(self.path)
         times = self.asked.count(self.path)
         body = LISTING if self.path.startswith("/simple/") else DATA
+        body = b"[]" if self.path == "/simple/odd/" else body
         if self.path in ("/gone", "/simple/gone/") or (self.path == "/broken"):
             self.send_error(503 if self.path == "/broken" else 404)
             return
@@ -142,8 +143,9 @@ def test_the_index_tells_where_a_file_is(server: str):
         pypi_url("a", "b", index=f"{server}/simple")
     with pytest.raises(NetworkFault, match="404"):
         pypi_url("gone", "b", index=f"{server}/simple")
-    with pytest.raises(NetworkFault):
-        pypi_url("a", "b", index=f"{server}/nonsense")
+    for odd in ("nonsense/a", "simple/odd"):
+        with pytest.raises(NetworkFault):
+            pypi_url(odd.split("/")[1], "b", index=f"{server}/{odd.split('/')[0]}")
 
 
 def test_the_frozen_clock_is_a_distance_to_the_task_s_instant():

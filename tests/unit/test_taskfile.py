@@ -216,6 +216,8 @@ MALFORMED_CHECKS = [
     ("negative weight", "weight: 3", "weight: -3", "id: tests/test_a.py::test_two",
      "more than 0", ""),
     ("zero weight", "weight: 3", "weight: 0", "id: tests/test_a.py::test_two", "more than 0", ""),
+    ("a weight that swallows all others", "weight: 3", "weight: 1.7e+308", "id: tests/test_a.py::test_two",
+     "at most", ""),
     ("NaN weight", "weight: 3", "weight: .nan", "~", "", ""),
     ("infinite weight", "weight: 3", "weight: .inf", "~", "", ""),
     ("weight as text", "weight: 3", "weight: heavy", "~", "weight", ""),
