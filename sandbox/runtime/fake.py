@@ -161,7 +161,7 @@ class FakeBox:
         if not found:
             raise FileNotFoundError(path)
         above = len(str(PurePosixPath(path).parent).rstrip("/")) + 1
-        yield pack(replace(self.files[name], path=name[above:]) for name in found)
+        return iter([pack(replace(self.files[name], path=name[above:]) for name in found)])
 
     def stop(self) -> None:
         self._stopped = True

@@ -76,7 +76,7 @@ class _File(io.RawIOBase):
     def __init__(self, stream: Iterator[bytes], limit: int) -> None:
         super().__init__()
         self._stream = stream
-        self._left = b""
+        self._block, self._at = b"", 0
         # Headers and padding come on top of what the files hold.
         self._budget = 2 * limit + (64 << 20)
 
@@ -84,17 +84,19 @@ class _File(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        parts = [self._left]
-        have = len(self._left)
-        while size < 0 or have < size:
-            block = next(self._stream, b"")
-            if not block:
+        parts = []
+        while size != 0:
+            if self._at == len(self._block) and not self._next():
                 break
-            self._budget -= len(block)
-            if self._budget < 0:
-                raise TooLarge
-            parts.append(block)
-            have += len(block)
-        data = b"".join(parts)
-        self._left = data[size:] if size >= 0 else b""
-        return data[:size] if size >= 0 else data
+            end = len(self._block) if size < 0 else self._at + size
+            parts.append(self._block[self._at : end])
+            self._at += len(parts[-1])
+            size -= len(parts[-1]) if size > 0 else 0
+        return b"".join(parts)
+
+    def _next(self) -> bool:
+        self._block, self._at = next(self._stream, b""), 0
+        self._budget -= len(self._block)
+        if self._budget < 0:
+            raise TooLarge
+        return bool(self._block)
