@@ -66,9 +66,7 @@ excluded:
 RUNNER = b"# what would run the hidden tests\n"
 
 
-def write_home(
-    home: Path, task: str = TASK, checks: str = CHECKS, *, name: str = "toy-1"
-) -> Path:
+def write_home(home: Path, task: str = TASK, checks: str = CHECKS, *, name: str = "toy-1") -> Path:
     """A home with one task, which is valid unless it is told otherwise."""
     files = {
         f"task_specs/{name}/task.yaml": task,

@@ -48,9 +48,7 @@ def test_v1_has_a_group_per_controller_with_its_limits(tmp_path: Path):
     groups = found(v1(tmp_path))
     assert groups.version == 1
     groups.make("box", memory_bytes=64 * MIB, pids=9, cpus=1.5)
-    written = {
-        p.name: p.read_text() for p in tmp_path.glob("*/stillroom/box/*") if p.read_text()
-    }
+    written = {p.name: p.read_text() for p in tmp_path.glob("*/stillroom/box/*") if p.read_text()}
     assert written == {
         "memory.limit_in_bytes": str(64 * MIB),
         "memory.memsw.limit_in_bytes": str(64 * MIB),

@@ -145,7 +145,9 @@ def test_the_terminal_runs_commands_on_it():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["echo a\nb 'c' \"d\" $e \\", "echo " + "long " * 5000, "echo ä\udcff"])
+@pytest.mark.parametrize(
+    "command", ["echo a\nb 'c' \"d\" $e \\", "echo " + "long " * 5000, "echo ä\udcff"]
+)
 def test_commands_arrive_as_they_were_meant(command: str):
     with a_box(lambda *_: said()) as box, a_terminal(box) as terminal:
         assert terminal.run(Run(command)).exit_code == 0

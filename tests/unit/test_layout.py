@@ -89,4 +89,6 @@ def test_there_is_no_finaliser_and_no_work_at_import():
 
 
 def test_hidden_tests_are_not_collected_with_ours():
-    assert not [p for p in FILES if p.name == "conftest.py" and not p.is_relative_to(ROOT / "tests")]
+    assert not [
+        p for p in FILES if p.name == "conftest.py" and not p.is_relative_to(ROOT / "tests")
+    ]

@@ -340,7 +340,14 @@ def test_a_box_gets_exactly_what_the_pin_reaches(store: Store, home: Path, upstr
     assert text(inside, "rev-parse", "HEAD") == middle
     assert text(inside, "remote") == ""
     assert text(inside, "stash", "list") == ""
-    for left in ("logs", "FETCH_HEAD", "ORIG_HEAD", "hooks", "packed-refs", "objects/info/alternates"):
+    for left in (
+        "logs",
+        "FETCH_HEAD",
+        "ORIG_HEAD",
+        "hooks",
+        "packed-refs",
+        "objects/info/alternates",
+    ):
         assert not (dot_git / left).exists(), left
     settings = (dot_git / "config").read_text()
     assert "upstream" not in settings

@@ -81,7 +81,8 @@ def test_nothing_is_output_before_the_command_begins(before):
 
 
 @pytest.mark.parametrize(
-    "mark", [b"D;%s", b"D;%s;;", b"D;%s;1", b"R;%s;x;/", b"D;%s;" + b"9" * 5000 + b";/", b"B;%s;1;/"]
+    "mark",
+    [b"D;%s", b"D;%s;;", b"D;%s;1", b"R;%s;x;/", b"D;%s;" + b"9" * 5000 + b";/", b"B;%s;1;/"],
 )
 def test_a_program_that_knows_the_number_cannot_break_the_reading(mark):
     forged = b"\x1b]7133;" + mark.replace(b"%s", NONCE.encode()) + b"\x07"

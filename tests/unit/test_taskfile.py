@@ -237,9 +237,7 @@ MALFORMED_CHECKS = [
     [m[1:] for m in MALFORMED_CHECKS],
     ids=[m[0] for m in MALFORMED_CHECKS],
 )
-def test_a_malformed_checks_file_is_one_error_at_its_line(
-    tmp_path: Path, old, new, at, says, hint
-):
+def test_a_malformed_checks_file_is_one_error_at_its_line(tmp_path: Path, old, new, at, says, hint):
     assert old in CHECKS
     text = CHECKS.replace(old, new, 1)
     error = refused(write_home(tmp_path, checks=text))

@@ -195,7 +195,9 @@ def test_a_runner_that_ends_early_has_crashed_whatever_it_told(verified, code):
 
 
 def test_a_forged_record_for_an_undeclared_check_changes_nothing(verified):
-    it = verified(told(records({"probe": STILL}, passed("mine"), passed(ONE), {"probe": STILL}, END)))
+    it = verified(
+        told(records({"probe": STILL}, passed("mine"), passed(ONE), {"probe": STILL}, END))
+    )
     verdict = judge(it.task.verifier, it.evidence())
     assert [c.spec.id for c in verdict.checks] == list(ALL)
     assert verdict.reward == 0.0
@@ -209,7 +211,9 @@ def test_a_failure_cannot_be_taken_back(verified, order):
 
 
 def test_what_could_not_be_collected_is_told(verified):
-    it = verified(told(records({"probe": STILL}, {"uncollected": "tests/b.py"}, {"probe": STILL}, END)))
+    it = verified(
+        told(records({"probe": STILL}, {"uncollected": "tests/b.py"}, {"probe": STILL}, END))
+    )
     assert it.evidence().detail == "could not be collected: tests/b.py"
 
 
@@ -245,7 +249,7 @@ def test_no_record_can_break_the_grading_or_its_files(verified, tmp_path: Path, 
     assert judge(it.task.verifier, evidence).reward < 1
 
 
-@pytest.mark.parametrize("junk", [b"[" * 200_000, b"9" * 9000, b"\xff\xfe", b"{\"a\":" * 9999])
+@pytest.mark.parametrize("junk", [b"[" * 200_000, b"9" * 9000, b"\xff\xfe", b'{"a":' * 9999])
 def test_lines_that_are_no_records_are_passed_over(junk):
     found = read_out(records({"probe": STILL}, junk=junk + b"\n") + records(END))
     assert (len(found.probes), found.seconds) == (1, 1.5)
