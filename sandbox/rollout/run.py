@@ -187,8 +187,8 @@ def drive(session: Session, box: Box, attempt: Attempt) -> tuple[int, Ending]:
 
 
 def _bounded(asked: float, left: float) -> float:
-    """NaN is no time at all: it compares as neither less nor more."""
-    return asked if asked < left else left
+    """In this order: NaN compares as neither less nor more, and `min` then keeps the first."""
+    return min(left, asked)
 
 
 def _graded(

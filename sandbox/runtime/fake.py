@@ -27,7 +27,8 @@ from sandbox.errors import RuntimeFault
 from sandbox.formats.digest import Entry
 from sandbox.model.task import Digest
 from sandbox.runtime.base import STATUS_BYTES, BoxSpec, ExecResult, Image
-from sandbox.runtime.fakeshell import NOT_FOUND, UNANSWERED, Shell, said
+from sandbox.runtime.fakeshell import NOT_FOUND, UNANSWERED, Shell
+from sandbox.runtime.fakeshell import said as said  # noqa: PLC0414 - users import it from here
 from sandbox.runtime.tarball import pack, read
 
 NO_IMAGE = Image(name="none", digest=Digest("sha256:" + "0" * 64), config=Path(), layers=(), env={})

@@ -7,7 +7,7 @@ import pytest
 from sandbox.errors import NothingSelected, SpecError, UserError
 from sandbox.formats.taskfile import load_task
 from sandbox.model.step import Observation, Run, Submit
-from sandbox.model.task import Limits, TaskId
+from sandbox.model.task import Limits, TaskId, TaskSpec
 from sandbox.rollout import plugins
 from sandbox.rollout.agent import Opening
 from sandbox.rollout.agents import Nop, Oracle, Scripted
@@ -28,7 +28,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def ids(found: list) -> list[str]:
+def ids(found: list[TaskSpec]) -> list[str]:
     return [t.id for t in found]
 
 

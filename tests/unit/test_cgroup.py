@@ -1,6 +1,5 @@
 """Limits, written to fake trees of each kind that kernels have."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -131,8 +130,8 @@ def test_joining_writes_to_every_group(tmp_path: Path):
 def test_groups_are_listed_and_removed_once_they_are_empty(tmp_path: Path):
     groups = Cgroups((str(tmp_path / "memory"), str(tmp_path / "pids")), 1)
     for path in groups.paths("a"):
-        os.makedirs(path)
-    os.makedirs(groups.paths("b")[1])
+        Path(path).mkdir(parents=True)
+    Path(groups.paths("b")[1]).mkdir(parents=True)
     assert groups.boxes() == {"a", "b"}
     groups.remove("a")
     groups.remove("b")

@@ -1,7 +1,6 @@
 """Agents that are programs: small real ones, good and bad, and what is left of them afterwards."""
 
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -273,11 +272,11 @@ def test_programs_of_a_living_run_are_left_alone(tmp_path: Path):
 
 
 def test_closing_twice_is_harmless_and_leaves_no_file_descriptor(tmp_path: Path):
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     with session(tmp_path, "hear()") as it:
         it.act(Observation())
         it.close()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 @pytest.mark.parametrize("command", ["", "  "])

@@ -18,7 +18,7 @@ from sandbox.rollout.observer import Observer
 from sandbox.rollout.outdir import Manifest, OutFolder, choose_out
 
 DIGEST = Digest("sha256:" + "1" * 64)
-MANIFEST = Manifest(agent="nop", runtime="fake", tasks={t: DIGEST for t in "abc"}, attempts=1)
+MANIFEST = Manifest(agent="nop", runtime="fake", tasks=dict.fromkeys("abc", DIGEST), attempts=1)
 
 
 def ended(task: str = "a", attempt: int = 0, reward: float = 1.0) -> Rollout:

@@ -1,6 +1,5 @@
 """The shipped fake keeps what of a runtime's promises it can keep without running anything."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from sandbox.errors import RuntimeFault
 from sandbox.formats.digest import Entry
 from sandbox.model.step import Keys, Run, Status
-from sandbox.runtime.base import BoxSpec, Runtime
+from sandbox.runtime.base import BoxSpec, ExecResult, Runtime
 from sandbox.runtime.fake import NO_IMAGE, Call, FakeBox, FakeRuntime, Reply, no_reply, said
 from sandbox.runtime.tarball import pack, read
 from sandbox.runtime.terminal import Terminal
@@ -27,7 +26,7 @@ def a_terminal(box: FakeBox) -> Terminal:
     return Terminal(box, cwd="/work", command_seconds=30, output_bytes=10_000)
 
 
-def echo(box: FakeBox, call: Call) -> object:
+def echo(box: FakeBox, call: Call) -> ExecResult | None:
     """A reply for the commands that these tests type."""
     del box
     match call.command.split(" ", 1):
@@ -203,8 +202,8 @@ def test_a_box_that_is_stopped_under_the_terminal_is_gone():
 
 
 def test_a_terminal_leaves_no_file_descriptor_behind():
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(3):
         with a_box(echo) as box, a_terminal(box) as terminal:
             terminal.run(Run("exit 1"))
-    assert len(os.listdir("/proc/self/fd")) <= before + 1
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before + 1

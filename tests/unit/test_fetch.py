@@ -37,7 +37,7 @@ class Handler(BaseHTTPRequestHandler):
         cut = self.path == "/always-cut" or (self.path == "/cut-once" and times == 1)
         self.wfile.write(body[: len(body) // 2] if cut else body)
 
-    def log_message(self, *_: object) -> None:  # type: ignore[override]
+    def log_message(self, *_: object) -> None:
         """Quiet."""
 
 

@@ -3,6 +3,7 @@
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -31,7 +32,7 @@ things = st.one_of(
 trees = st.dictionaries(st.sampled_from(NAMES), things, max_size=12)
 
 
-def entries(tree: dict) -> list[Entry]:
+def entries(tree: dict[str, tuple[Any, bytes]]) -> list[Entry]:
     return [Entry(name, kind, data) for name, (kind, data) in sorted(tree.items())]
 
 

@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -227,7 +227,7 @@ def test_a_source_that_gives_another_commit_is_refused(store: Store, home: Path)
     _, found = repos(store, home, folder_source())
     (home / "project" / "src" / "a.py").write_bytes(b"a = 2\n")
     changed = Repos(store, home, {"it": pinned(folder_source(), found)})
-    with pytest.raises(RepoFault, match="refused: `it` gives commit .* not .* as pinned"):
+    with pytest.raises(RepoFault, match=r"refused: `it` gives commit .* not .* as pinned"):
         changed.ensure(found)
     assert not (store.root / "repos" / f"{found.commit}.git").exists()
 
@@ -244,7 +244,7 @@ def test_a_pin_that_differs_from_the_lock_is_refused(store: Store, home: Path):
 def test_a_tree_that_is_not_the_commit_s_is_refused(store: Store, home: Path):
     made, found = repos(store, home, folder_source())
     folder = made.ensure(found).folder
-    with pytest.raises(RepoFault, match="has tree .* as pinned"):
+    with pytest.raises(RepoFault, match=r"has tree .* as pinned"):
         verify(folder, RepoPin(name="it", commit=found.commit, tree=HEX40))
 
 
@@ -261,7 +261,7 @@ def damages() -> dict[str, Callable[[Path], None]]:
             path.unlink()
 
     def one_gone(folder: Path) -> None:
-        sorted(folder.glob("objects/??/*"))[0].unlink()
+        min(folder.glob("objects/??/*")).unlink()
 
     def swapped(folder: Path) -> None:
         """Another object's content under a name: only a hash tells."""
@@ -296,7 +296,7 @@ def loosen(folder: Path) -> None:
 
 
 @pytest.fixture
-def upstream(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+def upstream(tmp_path: Path) -> tuple[Path, str]:
     """A repository with a past and a future, tags, branches, notes; the commit in the middle."""
     folder = tmp_path / "upstream"
     folder.mkdir()
@@ -318,7 +318,7 @@ def upstream(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     git(folder, "notes", "add", "-m", "a note", middle)
     (folder / "a").write_text("stashed solution\n")
     git(folder, "stash")
-    yield folder, middle
+    return folder, middle
 
 
 def git_source(commit: str) -> RepoSource:

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -37,7 +38,7 @@ def scanned(*blocks: bytes, limit: int = 1 << 20) -> tuple[Scanner, HeadTail]:
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
     at = [0, *sorted(p % (len(data) + 1) for p in places), len(data)]
-    return [data[a:b] for a, b in zip(at, at[1:], strict=False)]
+    return [data[a:b] for a, b in pairwise(at)]
 
 
 def test_a_command_s_output_exit_code_and_folder():

@@ -2,6 +2,7 @@
 
 import io
 import tarfile
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -142,7 +143,7 @@ def test_more_files_than_allowed_are_too_large():
 
 
 def test_a_stream_of_what_nobody_wants_is_too_large_in_the_end():
-    def endless():
+    def endless() -> Iterator[bytes]:
         info = member("z", b"Z")
         info.size = 1 << 20
         while True:

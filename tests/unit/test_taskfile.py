@@ -43,7 +43,7 @@ MALFORMED: list[tuple[str, str, str, str, str, str]] = [
     ("string for a number", "  turns: 5", "  turns: many", "turns", "`limits.turns`", ""),
     ("fraction for a whole number", "  turns: 5", "  turns: 1.5", "turns", "`limits.turns`", ""),
     ("truth for a number", "  turns: 5", "  turns: true", "turns", "`limits.turns`", ""),
-    ("list for a mapping", "env:\n  LEVEL: \"3\"", "env: [a]", "env", "`env`", ""),
+    ("list for a mapping", 'env:\n  LEVEL: "3"', "env: [a]", "env", "`env`", ""),
     ("mapping for a list", "  run: [tests]", "  run: {a: b}", "run:", "`verifier.run`", ""),
     ("string for a list", "  paths: [src]", "  paths: src", "paths: src", "`submission.paths`", ""),
     ("null", "workdir: /work/toy", "workdir:", "workdir", "`workdir` should be a string", ""),
@@ -141,7 +141,7 @@ MALFORMED: list[tuple[str, str, str, str, str, str]] = [
      "`workdir` stands here twice", "remove"),
     ("a key twice within", "  turns: 5", "  turns: 5\n  turns: 6", "turns: 6",
      "`turns` stands here twice", "remove"),
-    ("an alias", "env:\n  LEVEL: \"3\"", "env: &e\n  LEVEL: *e", "~", "", ""),
+    ("an alias", 'env:\n  LEVEL: "3"', "env: &e\n  LEVEL: *e", "~", "", ""),
     ("an alias of a value", "  licence: MIT\n  source: made", "  licence: &l MIT\n  source: *l #",
      "source: *l", "aliases", "write the value out"),
     ("a merge key", "  licence: MIT", "  <<: {licence: MIT}", "<<", "unknown key", ""),
@@ -324,7 +324,7 @@ def test_the_schemas_name_every_key_and_describe_it_in_the_model_s_words():
     assert schema["$defs"]["RepoPin"]["properties"]["commit"]["description"] == "40 hex digits."
     assert schema["$defs"]["Limits"]["additionalProperties"] is False
     assert set(schema["required"]) >= {"schema", "id", "repo", "image", "clock", "metadata"}
-    assert {d for d in re.findall(r"#/\$defs/(\w+)", text)} <= {
+    assert set(re.findall(r"#/\$defs/(\w+)", text)) <= {
         *schema["$defs"],
         *checks_schema()["$defs"],
     }
