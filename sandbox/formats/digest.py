@@ -52,8 +52,9 @@ def folder_entries(folder: Path) -> Iterator[Entry]:
         links = [f for f in folders if (Path(top) / f).is_symlink()]
         for name in sorted(files + links):
             path = Path(top) / name
-            if "__pycache__" not in path.parts:
-                yield _entry(path, str(path.relative_to(folder)))
+            inner = path.relative_to(folder)
+            if "__pycache__" not in inner.parts:
+                yield _entry(path, str(inner))
         folders[:] = [f for f in folders if f not in links]
 
 

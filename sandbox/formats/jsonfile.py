@@ -22,6 +22,7 @@ def decode(text: str, where: str, *, line: int | None = None) -> Any:
     try:
         return json.loads(text, parse_constant=_no_constant)
     except RecursionError:
+        where = f"{where}:{line}" if line else where
         raise SpecError("nested too deeply", where=where) from None
     except ValueError as e:
         at = line or getattr(e, "lineno", 1)

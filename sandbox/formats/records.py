@@ -5,7 +5,7 @@ import io
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -135,6 +135,19 @@ def read_submissions(path: Path) -> list[SubmissionLine]:
     if not lines:
         raise SpecError("there is no submission in it", where=str(path))
     return lines
+
+
+def drop_submissions(path: Path, unwanted: Callable[[str, int], bool]) -> None:
+    """Rewrite the file without the lines whose task and attempt are `unwanted`."""
+    lines = [line for _, line in _read(path, SubmissionLine)] if path.exists() else []
+    kept = [line for line in lines if not unwanted(line.task, line.attempt)]
+    if len(kept) < len(lines):
+        fresh = path.with_name(path.name + ".new")
+        fresh.unlink(missing_ok=True)
+        with Appender(fresh) as out:
+            for line in kept:
+                out.append(line)
+        fresh.replace(path)
 
 
 def _read(path: Path, shape: type[T], *, torn_ok: bool = True) -> Iterator[tuple[int, T]]:

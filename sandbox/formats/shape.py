@@ -15,6 +15,7 @@ from sandbox.errors import SpecError
 
 T = TypeVar("T")
 Loc = tuple[str | int, ...]
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 
 
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
@@ -44,12 +45,17 @@ def schema_of(shape: type[Any], title: str) -> dict[str, Any]:
 def _explain(error: ValidationError, shape: type[Any], where: Callable[[Loc], str]) -> SpecError:
     found = error.errors(include_url=False)
     # An unknown key usually is a known one misspelt: say that rather than what is missing.
-    first = next((e for e in found if e["type"] == "extra_forbidden"), found[0])
-    loc = _real_loc(first["loc"])
+    first = next((e for e in found if e["type"] in _UNKNOWN), found[0])
+    # Of the members of a union, the one that was understood furthest is what was meant.
+    top = _real_loc(shape, first["loc"])
+    same = [e for e in found if _real_loc(shape, e["loc"])[: len(top)] == top]
+    first = max(same, key=lambda e: len(e["loc"]))
+    loc = _real_loc(shape, first["loc"])
     name = ".".join(str(part) for part in loc)
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    others = {_real_loc(shape, e["loc"]) for e in found if e not in same}
+    more = f" (and {len(others)} more)" if others else ""
     match first["type"]:
-        case "extra_forbidden" | "unexpected_keyword_argument":
+        case kind if kind in _UNKNOWN:
             known = _keys_at(shape, loc[:-1])
             near = get_close_matches(str(loc[-1]), known, n=1)
             hint = f"did you mean `{near[0]}`?" if near else "known keys: " + ", ".join(known)
@@ -64,9 +70,17 @@ def _explain(error: ValidationError, shape: type[Any], where: Callable[[Loc], st
             return SpecError(f"`{name}`: {said}{more}" if name else said, where=where(loc))
 
 
-def _real_loc(loc: Loc) -> Loc:
+def _real_loc(shape: Any, loc: Loc) -> Loc:
     """Without the union members that pydantic puts in between: they are no keys of the file."""
-    return tuple(p for p in loc if isinstance(p, int) or ("[" not in p and not p[:1].isupper()))
+    found: list[str | int] = []
+    for part in loc:
+        members = [o for o in _options(shape) if o is not types.NoneType]
+        if len(members) > 1:
+            shape = next((m for m in members if getattr(m, "__name__", "") == part), None)
+        elif part != "[key]":
+            found.append(part)
+            shape = _step(shape, part)
+    return tuple(found)
 
 
 def _keys_at(shape: Any, loc: Loc) -> list[str]:

@@ -33,7 +33,9 @@ TASK_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_MOST_WEIGHT = 1e9
+"""Sums of weights stay far from what a float cannot hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,11 +208,15 @@ def _task_rules(raw: TaskFile, task: str) -> Iterator[Broken]:
         or str(path) != raw.workdir
         or len(path.parts) < 2
         or ".." in path.parts
+        or path.root != "/"
+        or "\0" in raw.workdir
     ):
         yield ("workdir",), f"`{raw.workdir}` is not a plain absolute path", "e.g. /work/project"
-    for name in raw.env:
+    for name, value in raw.env.items():
         if not _ENV.fullmatch(name):
             yield ("env", name), f"`{name}` is not a variable name", ""
+        if "\0" in value:
+            yield ("env", name), f"`{name}` holds a NUL, which no variable can", ""
     if not raw.submission.paths:
         yield ("submission", "paths"), "nothing would be submitted", "name a file or folder"
     yield from _path_rules(raw.submission.paths, ("submission", "paths"))
@@ -293,8 +299,8 @@ def _check_rules(raw: ChecksFile) -> Iterator[Broken]:
                 yield (group, i), f"`{name}` stands under `{seen[name]}` already", "remove one"
             seen[name] = group
     for i, check in enumerate(raw.scored):
-        if not 0 < _weight(check) < float("inf"):
-            yield ("scored", i), "a weight should be more than 0", ""
+        if not 0 < _weight(check) <= _MOST_WEIGHT:
+            yield ("scored", i), f"a weight should be more than 0, {_MOST_WEIGHT:g} at most", ""
 
 
 def _repo_rules(raw: RepoPin, loc: tuple[str, ...]) -> Iterator[Broken]:
@@ -317,7 +323,8 @@ def _path_rules(paths: tuple[str, ...], loc: tuple[str, ...]) -> Iterator[Broken
 
 
 def _inside(path: str) -> bool:
-    """A plain relative path: no `..`, not `.git`, not empty, no trailing slash."""
+    """A plain relative path: no `..`, not `.git`, not empty, no trailing slash, no NUL."""
     parts = PurePosixPath(path).parts
     plain_path = str(PurePosixPath(path)) == path and not path.startswith(("/", "-"))
+    plain_path = plain_path and "\0" not in path
     return plain_path and path != "." and ".." not in parts and parts[0] != ".git"

@@ -30,7 +30,7 @@ def open_document(path: Path) -> "Document":
     try:
         root = yaml.compose(text, Loader=_Loader)
     except yaml.YAMLError as e:
-        raise _syntax_error(path, e) from None
+        raise _syntax_error(path, text, e) from None
     if root is None:
         raise SpecError("the file is empty", where=str(path))
     reader = _Reader(path)
@@ -71,11 +71,19 @@ def read_text(path: Path) -> str:
         raise SpecError("not UTF-8 text", where=f"{path}:{line}") from None
 
 
-def _syntax_error(path: Path, error: yaml.YAMLError) -> SpecError:
+def _syntax_error(path: Path, text: str, error: yaml.YAMLError) -> SpecError:
     mark = getattr(error, "problem_mark", None)
-    where = f"{path}:{mark.line + 1}" if mark else str(path)
+    before = text.encode()[: getattr(error, "position", 0)]
+    line = mark.line + 1 if mark else before.count(b"\n") + 1
+    where = f"{path}:{line}"
     said = getattr(error, "problem", None) or str(error).splitlines()[0]
     return SpecError(f"not valid YAML: {said}", where=where, hint="check quotes and indentation")
+
+
+def _whole(number: int) -> int:
+    if number.bit_length() > 1024:  # in hex there is no limit, yet Python would not write it
+        raise ValueError("no count is that large")
+    return number
 
 
 class _Reader:
@@ -92,10 +100,12 @@ class _Reader:
         return f"{self._path}:{self._lines.get(loc, 1)}"
 
     def value(self, node: Any, loc: Loc) -> Any:
+        if id(node) in self._seen:  # the node's own line is where its anchor stands
+            raise SpecError(
+                "aliases are not supported", where=self.where(loc), hint="write the value out"
+            )
         line = node.start_mark.line + 1
         self._lines.setdefault(loc, line)
-        if id(node) in self._seen:
-            self._refuse("aliases are not supported", line, "write the value out")
         self._seen.add(id(node))
         if len(loc) > MAX_DEPTH:
             self._refuse("nested too deeply", line)
@@ -126,14 +136,14 @@ class _Reader:
                 case "bool":
                     return _SCALARS.construct_yaml_bool(node)
                 case "int":
-                    return _SCALARS.construct_yaml_int(node)
+                    return _whole(_SCALARS.construct_yaml_int(node))
                 case "float":
                     return _SCALARS.construct_yaml_float(node)
                 case "str" | "timestamp":
                     return node.value
                 case _:
                     pass
-        except ValueError:
+        except (ValueError, KeyError, IndexError):  # as yaml has it for `!!bool x`, `!!int ''`
             pass
         return self._refuse(f"a value of kind {node.tag} is not supported", line)
 

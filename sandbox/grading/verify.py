@@ -3,15 +3,14 @@
 import json
 import time
 from collections.abc import Callable
-from typing import Any
 
 from sandbox.errors import VerifierFault
 from sandbox.formats.digest import Entry
-from sandbox.formats.shape import parse
 from sandbox.grading.probe import require_stillness
+from sandbox.grading.readout import Readout, read_out
 from sandbox.model.record import Submission
 from sandbox.model.task import TaskSpec
-from sandbox.model.verdict import CheckReport, Evidence, Outcome, Probe, Ran
+from sandbox.model.verdict import Evidence, Probe, Ran
 from sandbox.runtime.base import Box, BoxSpec, ExecResult, Runtime
 from sandbox.runtime.freeze import frozen_environment, instant
 from sandbox.runtime.supplies import Supplies
@@ -21,6 +20,8 @@ _FOLDER = "/verify"
 _APPLY_SECONDS = 120.0
 _RECORD_BYTES = 64 << 20
 _LOG_CHARACTERS = 1 << 18
+_MOST_OUTSIDE = 1000
+"""Paths that are left out are named on a command line, which holds only so much."""
 
 
 def verify(
@@ -70,22 +71,26 @@ def _apply(box: Box, task: TaskSpec, patch: bytes) -> tuple[str, tuple[str, ...]
     outside = tuple(n for n in names if not task.submission.covers(n))
     if len(outside) == len(names):
         return "", outside
+    if len(outside) > _MOST_OUTSIDE:
+        return f"the patch changes {len(outside)} files that are not declared", outside[:100]
     leave = [f"--exclude={_literal(n)}" for n in outside]
     done = box.exec(
         _git("apply", "--whitespace=nowarn", *leave, "-"), input=patch, seconds=_APPLY_SECONDS
     )
     if done.exit_code != 0:
         return _said("the patch does not apply", done), outside
-    # A rename has two ends; the list above names one.
+    return _strays(box, task), outside
+
+
+def _strays(box: Box, task: TaskSpec) -> str:
+    """A rename has two ends, and the list of a patch's files names one."""
     touched = box.exec(
         _git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"),
         seconds=_APPLY_SECONDS,
     )
     changed = [line[3:].decode("utf-8", "surrogateescape") for line in touched.stdout.split(b"\0")]
     strays = [n for n in changed if n and not task.submission.covers(n)]
-    if strays:
-        return f"the patch changes what is not declared: {', '.join(strays[:5])}", outside
-    return "", outside
+    return f"the patch changes what is not declared: {', '.join(strays[:5])}" if strays else ""
 
 
 def _put_tests(box: Box, task: TaskSpec, supplies: Supplies) -> None:
@@ -114,64 +119,50 @@ def _evidence(
     task: TaskSpec, done: ExecResult, outside: tuple[str, ...], elapsed: float
 ) -> Evidence:
     log = done.stderr.decode("utf-8", "backslashreplace")[:_LOG_CHARACTERS]
-    report: dict[str, CheckReport] = {}
-    probes: list[Probe] = []
-    end: dict[str, Any] | None = None
-    uncollected: list[str] = []
-    for record in _records(done.stdout):
-        match record:
-            case {"probe": dict() as seen}:
-                probes.append(parse(seen, Probe, lambda _: "probe"))
-            case {"check": str(name), "outcome": str(outcome)}:
-                report[name] = CheckReport(
-                    outcome=Outcome(outcome),
-                    seconds=float(record.get("seconds", 0.0)),
-                    message=str(record.get("message", "")),
-                )
-            case {"uncollected": str(name)}:
-                uncollected.append(name)
-            case {"end": int()}:
-                end = record
-            case _:
-                continue
-    if not probes:
+    told = read_out(done.stdout)
+    if not told.probes:
         said = log.strip()[-500:] or "nothing"
         raise VerifierFault(f"the runner did not start (exit {done.exit_code}); it said: {said}")
-    for probe in probes:
-        require_stillness(probe, at=instant(task.clock), elapsed=elapsed)
-    ran, detail = _how_it_ended(task, done, end)
-    if ran is Ran.FINISHED and uncollected:
-        detail = "could not be collected: " + ", ".join(uncollected)
+    first, *later = told.probes
+    at = instant(task.clock)
+    require_stillness(first or Probe(), at=at, elapsed=elapsed)
+    ran, detail = _how_it_ended(task, done, told, any(_moved(p, at, elapsed) for p in later))
     return Evidence(
         ran=ran,
         detail=detail,
-        report=report,
-        probes=tuple(probes),
+        report=told.report,
+        probes=tuple(p for p in told.probes if p and not _moved(p, at, elapsed)),
         exit_code=done.exit_code,
         log=log,
         outside=outside,
-        seconds=float(end["seconds"]) if end else elapsed,
+        seconds=elapsed if told.seconds is None else told.seconds,
     )
 
 
-def _how_it_ended(task: TaskSpec, done: ExecResult, end: dict[str, Any] | None) -> tuple[Ran, str]:
+def _moved(probe: Probe | None, at: float, elapsed: float) -> bool:
+    try:
+        require_stillness(probe or Probe(), at=at, elapsed=elapsed)
+    except VerifierFault:
+        return True
+    return False
+
+
+def _how_it_ended(
+    task: TaskSpec,
+    done: ExecResult,
+    told: Readout,
+    moved: bool,  # noqa: FBT001
+) -> tuple[Ran, str]:
     if done.timed_out:
         return Ran.TIMED_OUT, f"the checks took more than {task.verifier.seconds:g} s"
-    if end is None:
+    if told.seconds is None:
         return Ran.CRASHED, f"the runner ended early with exit code {done.exit_code}"
+    if moved:
+        # Void would be a way out: the box stood still until the code under test was loaded.
+        return Ran.CRASHED, "the box did not stand still once the code under test was loaded"
+    if told.uncollected:
+        return Ran.FINISHED, "could not be collected: " + ", ".join(told.uncollected)
     return Ran.FINISHED, ""
-
-
-def _records(raw: bytes) -> list[dict[str, Any]]:
-    found = []
-    for line in raw.split(b"\n"):
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue  # the last line of a run that was cut short
-        if isinstance(record, dict):
-            found.append(record)
-    return found
 
 
 def _git(*command: str) -> list[str]:

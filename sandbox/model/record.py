@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any, ClassVar
 
 from sandbox.errors import FaultCode
-from sandbox.model.task import Digest, TaskId
+from sandbox.model.task import STRICT, Digest, TaskId
 
 SCHEMA = 1
 
@@ -32,6 +33,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictRecord:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
     reward: float
     resolved: bool
     reason: str
@@ -43,6 +45,7 @@ class VerdictRecord:
 class FaultRecord:
     """Our world broke: no reward, run again, never a zero."""
 
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
     code: FaultCode
     message: str
     hint: str = ""
@@ -51,6 +54,7 @@ class FaultRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollout:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
     task: TaskId
     task_digest: Digest
     attempt: int

@@ -1,6 +1,7 @@
 """The agents that come with us: one that knows, one that does nothing, one that plays a list."""
 
 import base64
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -28,7 +29,7 @@ class Oracle:
     def begin(self, opening: Opening) -> "Script":
         patch = base64.encodebytes(opening.reference()).decode()
         apply = "base64 -d <<'PATCH' | git apply --whitespace=nowarn -\n" + patch + "PATCH"
-        return Script((Run(f"cd {opening.workdir}"), Run(apply)))
+        return Script((Run(f"cd {shlex.quote(opening.workdir)}"), Run(apply)))
 
 
 class Scripted:

@@ -25,6 +25,8 @@ MARK = "STILLROOM_AGENT"
 """In the environment of the program and of all it starts: how leftovers are found."""
 _LINE_BYTES = 16 << 20
 _SLICE_SECONDS = 0.2
+_ENDING_SECONDS = 5.0
+"""From the end of its output to its own."""
 
 
 class Command:
@@ -56,9 +58,12 @@ class CommandSession:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
+                bufsize=0,
                 env={**os.environ, MARK: self._mark},
                 start_new_session=True,
             )
+        assert self._process.stdin  # noqa: S101 - for the type checker: PIPE was asked for
+        os.set_blocking(self._process.stdin.fileno(), False)
 
     def act(self, seen: Observation) -> Action:
         if not self._told:
@@ -84,11 +89,21 @@ class CommandSession:
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin  # noqa: S101 - for the type checker: PIPE was asked for
-        try:
-            self._process.stdin.write(json.dumps(message).encode() + b"\n")
-            self._process.stdin.flush()
-        except OSError:
-            return  # it is gone, or has closed its input: reading will tell
+        fd = self._process.stdin.fileno()
+        left = json.dumps(message).encode() + b"\n"
+        # A pipe holds little, and the program need not read: waiting for it costs it its time.
+        while left and not self._over():
+            if not select.select([], [fd], [], _SLICE_SECONDS)[1]:
+                continue
+            try:
+                left = left[os.write(fd, left) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                return  # it is gone, or has closed its input: reading will tell
+
+    def _over(self) -> bool:
+        return self._opening.cancelled.is_set() or time.monotonic() > self._until
 
     def _line(self) -> bytes | None:
         """The program's next line; None when it ended in peace, or its time is over."""
@@ -97,7 +112,7 @@ class CommandSession:
         while b"\n" not in self._buffer:
             if len(self._buffer) > _LINE_BYTES:
                 raise AgentFault(f"the agent wrote a line of more than {_LINE_BYTES >> 20} MiB")
-            if self._opening.cancelled.is_set() or time.monotonic() > self._until:
+            if self._over():
                 return None
             if not select.select([fd], [], [], _SLICE_SECONDS)[0]:
                 continue
@@ -110,8 +125,9 @@ class CommandSession:
         return line
 
     def _check_ending(self) -> None:
+        left = max(self._until - time.monotonic(), 0.0)
         try:
-            status = self._process.wait(timeout=5)
+            status = self._process.wait(timeout=min(_ENDING_SECONDS, left))
         except subprocess.TimeoutExpired:
             raise AgentFault("the agent closed its output and went on running") from None
         if status != 0:
@@ -159,7 +175,7 @@ def _action(line: bytes) -> Action:
     hint = "see docs/reference/agent-protocol.md"
     try:
         said = json.loads(line)
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         raise AgentFault(f"the agent wrote what is not JSON: {line[:200]!r}", hint=hint) from e
     match said:
         case {"type": "run", "command": str(command), **more}:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -50,4 +51,6 @@ class RolloutFolder:
 
 def _action(step: Step) -> dict[str, Any]:
     kind = {Run: "run", Keys: "keys"}.get(type(step.action), "submit")
-    return {"type": kind, **plain(step.action)}
+    said = {"type": kind, **plain(step.action)}
+    # "As long as it takes" is infinity for an agent, and nothing that JSON can say.
+    return {k: None if isinstance(v, float) and not isfinite(v) else v for k, v in said.items()}

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 from sandbox._version import __version__
 from sandbox.errors import RuntimeFault, UserError
 from sandbox.formats import jsonfile
-from sandbox.formats.records import Appender, read_results, submission_line
+from sandbox.formats.records import Appender, drop_submissions, read_results, submission_line
 from sandbox.model.record import Rollout
 from sandbox.model.task import STRICT, TaskId
 from sandbox.rollout.folder import RolloutFolder
@@ -57,6 +57,7 @@ class OutFolder:
         try:
             self._claim()
             self._latest = self._read_latest()
+            drop_submissions(self.path / SUBMISSIONS, self._is_open)
             self._results = Appender(self.path / RESULTS)
             self._submissions = Appender(self.path / SUBMISSIONS)
         except BaseException:
@@ -93,6 +94,13 @@ class OutFolder:
             )
             self._submissions.append(line)
         self._results.append(rollout)
+
+    def _is_open(self, task: str, attempt: int) -> bool:
+        """Will it be run again? A submission stays only beside its verdict: they are two files."""
+        found = self._latest.get((TaskId(task), attempt))
+        if found is None or not found.verdict:
+            return True
+        return self._manifest.tasks.get(found.task, found.task_digest) != found.task_digest
 
     def _claim(self) -> None:
         path = self.path / "run.json"

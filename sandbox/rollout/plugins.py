@@ -1,6 +1,7 @@
 """Names to runtimes, agents and further tasks. The only module that reads entry points."""
 
 import importlib
+import inspect
 from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -16,7 +17,7 @@ from sandbox.runtime.store import Store
 
 def runtime(name: str, store: Store) -> Runtime:
     """`name`: an entry point of stillroom.runtimes, or `package.module:Class`."""
-    made: Runtime = _find("stillroom.runtimes", name, "runtime")(store)
+    made: Runtime = _make(_find("stillroom.runtimes", name, "runtime"), f"runtime `{name}`", store)
     return made
 
 
@@ -32,15 +33,25 @@ def agent(text: str, store: Store) -> Agent:
         return Command(argument, store)
     known = entry_points(group="stillroom.agents").names
     if argument and kind in known:
-        made: Agent = _find("stillroom.agents", kind, "agent")(argument)
+        made: Agent = _make(_find("stillroom.agents", kind, "agent"), f"agent `{text}`", argument)
         return made
-    plain: Agent = _find("stillroom.agents", text, "agent", "script:FILE", "shell:COMMAND")()
+    found = _find("stillroom.agents", text, "agent", "script:FILE", "shell:COMMAND")
+    plain: Agent = _make(found, f"agent `{text}`")
     return plain
 
 
 def homes() -> list[Path]:
     """Folders with tasks that other distributions bring: entry points of stillroom.suites."""
     return [Path(str(e.load())) for e in entry_points(group="stillroom.suites")]
+
+
+def _make(factory: Callable[..., Any], what: str, *arguments: object) -> Any:
+    """An error inside the factory is its own; one in how it is called is the user's."""
+    try:
+        inspect.signature(factory).bind(*arguments)
+    except TypeError as e:
+        raise UserError(f"cannot make {what}: {e}") from e
+    return factory(*arguments)
 
 
 def _find(group: str, name: str, what: str, *more: str) -> Callable[..., Any]:
@@ -52,7 +63,7 @@ def _find(group: str, name: str, what: str, *more: str) -> Callable[..., Any]:
     if module and attribute.isidentifier():
         try:
             made: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError) as e:
+        except (ImportError, AttributeError, TypeError) as e:  # TypeError: a relative name
             raise UserError(f"cannot load {what} `{name}`: {e}") from e
         return made
     known = ", ".join((*sorted(found), *more, "package.module:Class"))

@@ -191,15 +191,20 @@ def drive(session: Session, box: Box, attempt: Attempt) -> tuple[int, Ending]:
                     return number, Ending.SUBMITTED
                 case Run():
                     asked = limits.command_seconds if action.seconds is None else action.seconds
-                    seen = terminal.run(Run(action.command, min(asked, left)))
+                    seen = terminal.run(Run(action.command, _bounded(asked, left)))
                 case Keys():
-                    seen = terminal.keys(Keys(action.keys, min(action.seconds, left)))
+                    seen = terminal.keys(Keys(action.keys, _bounded(action.seconds, left)))
                 case _:
                     assert_never(action)
             step = Step(action, seen)
             log(step)
             attempt.world.observer.stepped(attempt.task.id, attempt.number, step)
     return limits.turns, Ending.TURNS
+
+
+def _bounded(asked: float, left: float) -> float:
+    """In this order: NaN compares as neither less nor more, and `min` then keeps the first."""
+    return min(left, asked)
 
 
 def _graded(

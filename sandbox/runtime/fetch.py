@@ -57,6 +57,7 @@ def download(url: str, target: Path, *, pause: Pause = time.sleep) -> str:
         try:
             return _stream(url, target)
         except urllib.error.HTTPError as e:
+            e.close()
             raise NetworkFault(f"{url}: HTTP {e.code}", retry=e.code >= 500) from e
         except (OSError, http.client.HTTPException) as e:
             if attempt == TRIES - 1:
@@ -75,6 +76,9 @@ def _stream(url: str, target: Path) -> str:
         while block := response.read(1 << 20):
             seen.update(block)
             out.write(block)
+        # `read` with a size takes a connection that was cut for the end.
+        if left := getattr(response, "length", None):
+            raise http.client.IncompleteRead(b"", left)
     return seen.hexdigest()
 
 
@@ -86,10 +90,11 @@ def pypi_url(project: str, file: str, *, index: str = PYPI) -> str:
     )
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310
-            listing = json.load(response)
-    except (OSError, ValueError, http.client.HTTPException) as e:
+            listing = {f["filename"]: f["url"] for f in json.load(response)["files"]}
+    except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException) as e:
+        if isinstance(e, urllib.error.HTTPError):
+            e.close()
         raise NetworkFault(f"{url}: {e}") from e
-    for entry in listing["files"]:
-        if entry["filename"] == file:
-            return str(entry["url"])
-    raise NetworkFault(f"{url} does not list {file}", retry=False)
+    if file not in listing:
+        raise NetworkFault(f"{url} does not list {file}", retry=False)
+    return str(listing[file])

@@ -3,8 +3,10 @@
 import re
 
 _OSC = b"\x1b]7133;"
-_ANY_MARK = re.compile(rb"\x1b\]7133;[BDR];[0-9a-f]{16}[^\x07]*\x07")
-_LONGEST_MARK = 9000
+_LONGEST_MARK = 1 << 15
+"""A path of 4,096 bytes, each as four characters, and what is around it."""
+_REST = rb"[^\x07\x1b]{0,%d}" % (_LONGEST_MARK - 100)
+_ANY_MARK = re.compile(rb"\x1b\]7133;[BDR];[0-9a-f]{16}" + _REST + rb"\x07")
 _ESCAPES = {0x5C: b"\\\\", 0x27: b"\\'", 0x0A: b"\\n", 0x09: b"\\t", 0x0D: b"\\r"}
 _PLAIN = {"n": b"\n", "t": b"\t", "r": b"\r", "E": b"\x1b", "e": b"\x1b", "a": b"\a", "b": b"\b",
           "f": b"\f", "v": b"\v"}  # fmt: skip
@@ -47,8 +49,10 @@ class Scanner:
     """Finds where one command's output begins and ends. Its marks carry a number only we know."""
 
     def __init__(self, nonce: str, sink: HeadTail, *, started: bool = False) -> None:
+        number = nonce.encode()
+        # What runs in the shell can find the number out, so nothing else may be taken on trust.
         self._mark = re.compile(
-            rb"\x1b\]7133;([BDR]);" + nonce.encode() + rb"(?:;(-?\d+);([^\x07]*))?\x07"
+            rb"\x1b\]7133;(?:B;%s|[DR];%s;(-?\d{1,9});(%s))\x07" % (number, number, _REST)
         )
         self._sink = sink
         self._started = started
@@ -68,11 +72,11 @@ class Scanner:
                 self._emit(buffer[:keep])
                 self._held = buffer[keep:]
                 return
-            if found[1] == b"B":
+            if found[1] is None:
                 self._started = True
             else:
                 self._emit(buffer[: found.start()])
-                self.ended = (int(found[2]), unquote(found[3]))
+                self.ended = (int(found[1]), unquote(found[2]))
             buffer = buffer[found.end() :]
         self.rest += buffer
 
@@ -101,6 +105,8 @@ def quote(command: bytes) -> bytes:
 
 def unquote(word: bytes) -> str:
     """The reverse of bash's %q."""
+    if word == b"''":
+        return ""
     if word.startswith(b"$'"):
         word = re.sub(rb"\\([0-7]{1,3}|.)", _escaped, word[2:-1], flags=re.DOTALL)
     else:

@@ -33,11 +33,17 @@ def pack(entries: Iterable[Entry]) -> bytes:
 
 
 def read(stream: Iterator[bytes], *, max_bytes: int, max_files: int) -> Iterator[Entry]:
-    """Regular files and links of a tar stream, never written anywhere. Raises TooLarge."""
+    """Regular files and links of a tar stream, never written anywhere.
+
+    Raises TooLarge, or tarfile.TarError: a name that leads elsewhere (`..`, `/x`, `a//b`) is one.
+    """
     seen: dict[str, Entry] = {}
     total = 0
     with tarfile.open(fileobj=_File(stream, max_bytes), mode="r|") as tar:
         for member in tar:
+            # Before its content is read: a sparse file's size is only what it claims.
+            if member.isreg() and total + member.size > max_bytes:
+                raise TooLarge
             entry = _entry(tar, member, seen)
             if entry is None:
                 continue
@@ -49,13 +55,15 @@ def read(stream: Iterator[bytes], *, max_bytes: int, max_files: int) -> Iterator
 
 
 def _entry(tar: tarfile.TarFile, member: tarfile.TarInfo, seen: dict[str, Entry]) -> Entry | None:
+    if not (member.issym() or member.islnk() or member.isreg()):
+        return None
+    if {"", ".", ".."} & set(member.name.split("/")):
+        raise tarfile.ReadError(f"the name {member.name!r} leads elsewhere")
     if member.issym():
         return Entry(member.name, "link", member.linkname.encode("utf-8", "surrogateescape"))
     if member.islnk():
         first = seen.get(member.linkname)
         return Entry(member.name, first.kind, first.data) if first else None
-    if not member.isreg():
-        return None
     content = tar.extractfile(member)
     kind = "exec" if member.mode & 0o100 else "file"
     data = content.read() if content else b""
@@ -68,7 +76,7 @@ class _File(io.RawIOBase):
     def __init__(self, stream: Iterator[bytes], limit: int) -> None:
         super().__init__()
         self._stream = stream
-        self._left = b""
+        self._block, self._at = b"", 0
         # Headers and padding come on top of what the files hold.
         self._budget = 2 * limit + (64 << 20)
 
@@ -76,17 +84,19 @@ class _File(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        parts = [self._left]
-        have = len(self._left)
-        while size < 0 or have < size:
-            block = next(self._stream, b"")
-            if not block:
+        parts = []
+        while size != 0:
+            if self._at == len(self._block) and not self._next():
                 break
-            self._budget -= len(block)
-            if self._budget < 0:
-                raise TooLarge
-            parts.append(block)
-            have += len(block)
-        data = b"".join(parts)
-        self._left = data[size:] if size >= 0 else b""
-        return data[:size] if size >= 0 else data
+            end = len(self._block) if size < 0 else self._at + size
+            parts.append(self._block[self._at : end])
+            self._at += len(parts[-1])
+            size -= len(parts[-1]) if size > 0 else 0
+        return b"".join(parts)
+
+    def _next(self) -> bool:
+        self._block, self._at = next(self._stream, b""), 0
+        self._budget -= len(self._block)
+        if self._budget < 0:
+            raise TooLarge
+        return bool(self._block)

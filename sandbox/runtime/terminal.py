@@ -73,11 +73,9 @@ class Terminal:
     def run(self, action: Run) -> Observation:
         """Run a command to its end, or interrupt it when its time is up."""
         began = self._clock()
-        command = action.command.encode("utf-8", "surrogateescape")
-        if b"\0" in command:
-            return Observation(
-                output="a command cannot hold a NUL byte", status=Status.REFUSED, cwd=self._cwd
-            )
+        command = _typed(action.command)
+        if command is None or b"\0" in command:
+            return self._refuse("a command cannot hold a NUL byte, or half a character")
         nonce = secrets.token_hex(8)
         sink = HeadTail(self._output_bytes)
         scanner = Scanner(nonce, sink)
@@ -99,9 +97,12 @@ class Terminal:
     def keys(self, action: Keys) -> Observation:
         """Type, then show what came, until it is quiet or the time is up."""
         began = self._clock()
+        typed = _typed(action.keys)
+        if typed is None:
+            return self._refuse("half a character cannot be typed")
         sink = HeadTail(self._output_bytes)
         until = began + action.seconds
-        alive = self._type(action.keys.encode("utf-8", "surrogateescape"), until)
+        alive = self._type(typed, until)
         last = self._clock()
         while alive and self._clock() < until:
             try:
@@ -117,6 +118,9 @@ class Terminal:
         if not alive:
             return self._observe(sink, Status.RESTARTED, self._restart(), began)
         return self._observe(sink, Status.RUNNING, None, began)
+
+    def _refuse(self, why: str) -> Observation:
+        return Observation(output=why, status=Status.REFUSED, cwd=self._cwd)
 
     def _observe(
         self, sink: HeadTail, status: Status, code: int | None, began: float
@@ -250,3 +254,11 @@ class Terminal:
             except OSError:
                 return False
         return True
+
+
+def _typed(text: str) -> bytes | None:
+    """Its bytes; None for half a character, as JSON can hold one and models write them."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return None

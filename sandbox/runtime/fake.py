@@ -1,0 +1,237 @@
+"""A runtime in memory: no process, no engine, no isolation. For tests of agents and harness code.
+
+    def reply(box: FakeBox, call: Call) -> ExecResult | None:
+        return said("3 passed") if call.command == "pytest" else None
+
+    with FakeRuntime(reply).create(BoxSpec(image=NO_IMAGE, workdir="/work")) as box: ...
+
+A box is a dict of files and a function that answers for every program. Files come from the seeds
+and from `put`; `rm -rf --` and `test -d` work on them, and the function may change them. The
+terminal's other end is a thread that reads what `sandbox.runtime.terminal` types: it asks the
+function for each command, knows `cd DIR` and `exit N`, and ends at ^C what was answered with the
+exit code None.
+
+What it does not do: run anything, hold back anything, look into the image, keep empty folders,
+follow links, set variables, read what is typed into a program, echo, or wrap lines. It is no entry
+point on purpose: nothing that is run by name can end up without isolation.
+"""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Self
+
+from sandbox.errors import RuntimeFault
+from sandbox.formats.digest import Entry
+from sandbox.model.task import Digest
+from sandbox.runtime.base import STATUS_BYTES, BoxSpec, ExecResult, Image
+from sandbox.runtime.fakeshell import NOT_FOUND, UNANSWERED, Shell
+from sandbox.runtime.fakeshell import said as said  # noqa: PLC0414 - users import it from here
+from sandbox.runtime.tarball import pack, read
+
+NO_IMAGE = Image(name="none", digest=Digest("sha256:" + "0" * 64), config=Path(), layers=(), env={})
+_MOST_BYTES, _MOST_FILES = 1 << 30, 1_000_000
+_HUNG_UP = 129
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A program somebody wants to run."""
+
+    argv: tuple[str, ...]
+    """A command typed into the terminal arrives as ("bash", "-c", command)."""
+    cwd: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    """What was added to the box's environment for it."""
+    input: bytes = b""
+    seconds: float | None = None
+    typed: bool = False
+    """Did it come through the terminal?"""
+
+    @property
+    def command(self) -> str:
+        return self.argv[2] if self.typed else " ".join(self.argv)
+
+
+Reply = Callable[["FakeBox", Call], ExecResult | None]
+"""None: no answer of its own; the box then knows `cd`, `exit`, `test -d` and `rm -rf --` only."""
+
+
+def no_reply(box: "FakeBox", call: Call) -> None:
+    del box, call
+
+
+class FakeRuntime:
+    name = "fake"
+
+    def __init__(self, reply: Reply = no_reply) -> None:
+        self.boxes: list[FakeBox] = []
+        """Every box that was made, destroyed ones included: look at their `calls`."""
+        self._reply = reply
+
+    def create(self, spec: BoxSpec) -> "FakeBox":
+        box = FakeBox(f"fake-{len(self.boxes) + 1}", spec, self._reply)
+        self.boxes.append(box)
+        for seed in spec.seeds:
+            box.put(seed.tar.read_bytes(), "/")
+        return box
+
+    def reap(self) -> list[str]:
+        return []
+
+    def close(self) -> None:
+        for box in self.boxes:
+            box.destroy()
+
+
+class FakeBox:
+    def __init__(self, name: str, spec: BoxSpec, reply: Reply) -> None:
+        self.id = name
+        self.spec = spec
+        self.files: dict[str, Entry] = {}
+        """Absolute path → what is there."""
+        self.calls: list[Call] = []
+        self._reply = reply
+        self._ptys: list[FakePty] = []
+        self._stopped = self._destroyed = False
+
+    def write(self, path: str, data: bytes) -> None:
+        self.files[path] = Entry(path.lstrip("/"), "file", data)
+
+    def open_pty(
+        self, argv: Sequence[str], *, rows: int = 40, cols: int = 160, cwd: str | None = None
+    ) -> "FakePty":
+        """Whatever the program: the stand-in of a shell."""
+        del argv, rows, cols
+        self._require(stopped=self._stopped)
+        pty = FakePty(self, cwd or self.spec.workdir)
+        self._ptys.append(pty)
+        return pty
+
+    def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        seconds: float,
+        input: bytes = b"",  # noqa: A002
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        output_bytes: int = STATUS_BYTES,
+    ) -> ExecResult:
+        self._require(stopped=self._stopped)
+        where = cwd or self.spec.workdir
+        call = Call(argv=tuple(argv), cwd=where, env=env or {}, input=input, seconds=seconds)
+        done = self.answer(call) or self._known(call)
+        if done.timed_out:
+            self.stop()
+        return replace(
+            done,
+            stdout=done.stdout[:output_bytes],
+            stderr=done.stderr[:output_bytes],
+            truncated=max(len(done.stdout), len(done.stderr)) > output_bytes,
+        )
+
+    def answer(self, call: Call) -> ExecResult | None:
+        self.calls.append(call)
+        return self._reply(self, call)
+
+    def _known(self, call: Call) -> ExecResult:
+        match call.argv:
+            case ("test", "-d", path):
+                home = path in ("/", self.spec.workdir)
+                return said(exit_code=0 if home or any(self._below(path)) else 1)
+            case ("rm", "-rf", "--", *paths):
+                for path in paths:
+                    for name in [path, *self._below(path)]:
+                        self.files.pop(name, None)
+                return said()
+            case _:
+                return said("", NOT_FOUND, errors=f"{call.argv[0]}: {UNANSWERED}\n")
+
+    def put(self, archive: bytes, folder: str) -> None:
+        self._require(stopped=self._stopped)
+        for e in read(iter((archive,)), max_bytes=_MOST_BYTES, max_files=_MOST_FILES):
+            path = str(PurePosixPath("/", folder, e.path))
+            self.files[path] = replace(e, path=path.lstrip("/"))
+
+    def get(self, path: str) -> Iterator[bytes]:
+        self._require()
+        found = [path] if path in self.files else list(self._below(path))
+        if not found:
+            raise FileNotFoundError(path)
+        above = len(str(PurePosixPath(path).parent).rstrip("/")) + 1
+        return iter([pack(replace(self.files[name], path=name[above:]) for name in found)])
+
+    def stop(self) -> None:
+        self._stopped = True
+        for pty in self._ptys:
+            pty.hang_up()
+
+    def destroy(self) -> None:
+        self.stop()
+        self._destroyed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.destroy()
+
+    def _below(self, folder: str) -> Iterator[str]:
+        return (name for name in sorted(self.files) if name.startswith(folder.rstrip("/") + "/"))
+
+    def _require(self, *, stopped: bool = False) -> None:
+        if self._destroyed or stopped:
+            raise RuntimeFault(f"box {self.id} is gone")
+
+
+class FakePty:
+    """A pair of sockets: the host's end, and a thread that plays the shell at the other."""
+
+    def __init__(self, box: FakeBox, cwd: str) -> None:
+        def ask(command: str, where: str) -> ExecResult | None:
+            return box.answer(Call(argv=("bash", "-c", command), cwd=where, typed=True))
+
+        self._near, self._far = socket.socketpair()
+        self._shell = Shell(ask, cwd, self._far.sendall)
+        self._code = _HUNG_UP
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._serve, name=f"shell of {box.id}", daemon=True)
+        self._thread.start()
+
+    def fileno(self) -> int:
+        return self._near.fileno()
+
+    def resize(self, rows: int, cols: int) -> None: ...
+
+    def wait(self, seconds: float) -> int | None:
+        """Raises what the reply raised, if that is how it ended."""
+        self._thread.join(seconds)
+        if self._error:
+            raise self._error
+        return None if self._thread.is_alive() else self._code
+
+    def hang_up(self) -> None:
+        """From the box's side: the program is killed, the host's end reads its end."""
+        try:
+            self._far.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            return  # it has ended by itself
+
+    def close(self) -> None:
+        self.hang_up()
+        self._near.close()
+
+    def _serve(self) -> None:
+        with self._far:
+            try:
+                while block := self._far.recv(1 << 16):
+                    self._shell.typed(block)
+            except SystemExit as e:
+                self._code = e.code if isinstance(e.code, int) else 1
+            except OSError:
+                return  # nobody is at the other end any more
+            except BaseException as e:  # noqa: BLE001 - the reply's; `wait` raises it
+                self._error = e
