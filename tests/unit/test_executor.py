@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import UserError
-from sandbox.formats import records
+from sandbox.formats import jsonfile, records
 from sandbox.formats.records import read_results, read_submissions
 from sandbox.model.record import FaultRecord, Rollout, VerdictRecord
 from sandbox.model.task import Digest, TaskId
@@ -286,12 +286,22 @@ def test_what_was_submitted_can_be_graded_after_a_task_was_run_twice(tmp_path: P
     ],
 )
 def test_the_last_run_is_gone_on_with_unless_it_is_finished(tmp_path, there, chosen):
+    manifest = Manifest(agent="nop", runtime="fake", tasks={"a": DIGEST}, attempts=2)
     for name, count in there.items():
         with records.Appender(tmp_path / name / "results.jsonl") as out:
             for i in range(count):
                 out.append(ended("a", i))
             out.append(void("a", 9))
-    assert choose_out(tmp_path, "run", wanted=2) == tmp_path / chosen
+        jsonfile.write(tmp_path / name / "run.json", jsonfile.dumps(manifest))
+    assert choose_out(tmp_path, "run", manifest, wanted=2) == tmp_path / chosen
+
+
+def test_an_unfinished_run_of_something_else_is_left_alone(tmp_path: Path):
+    manifest = Manifest(agent="nop", runtime="fake", tasks={"a": DIGEST}, attempts=2)
+    jsonfile.write(tmp_path / "run-1" / "run.json", jsonfile.dumps(manifest))
+    other = replace(manifest, tasks={"b": DIGEST})
+    assert choose_out(tmp_path, "run", manifest) == tmp_path / "run-1"
+    assert choose_out(tmp_path, "run", other) == tmp_path / "run-2"
 
 
 def test_the_manifest_says_what_the_folder_is_a_run_of(tmp_path: Path):
