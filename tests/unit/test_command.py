@@ -193,7 +193,7 @@ def test_a_line_without_an_end_is_a_fault(tmp_path: Path):
 def test_a_program_that_closes_its_output_and_goes_on_is_a_fault(tmp_path: Path):
     program = "import os; hear(); os.close(1); sys.stdin.read()"
     with (
-        session(tmp_path, program, wall_seconds=0.5) as it,
+        session(tmp_path, program, wall_seconds=0.3) as it,
         pytest.raises(AgentFault, match="closed its output"),
     ):
         it.act(Observation())
@@ -201,7 +201,7 @@ def test_a_program_that_closes_its_output_and_goes_on_is_a_fault(tmp_path: Path)
 
 def test_a_program_that_does_not_read_what_it_is_told_cannot_hold_us_up(tmp_path: Path):
     program = "tell(type='run', command='x'); tell(type='run', command='y'); import threading; threading.Event().wait()"
-    with session(tmp_path, program, wall_seconds=1) as it:
+    with session(tmp_path, program, wall_seconds=0.4) as it:
         assert it.act(Observation()) == Run("x")
         assert it.act(Observation(output="x" * 5_000_000)) == Run("y")
 
