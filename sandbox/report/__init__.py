@@ -1,1 +1,1 @@
-"""Tables and numbers for people."""
+"""Numbers and tables for people."""

@@ -5,9 +5,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import sandbox
 from sandbox.errors import NothingSelected, SpecError, UserError
 from sandbox.formats import yamlfile
+from sandbox.formats.home import bundled_home
 from sandbox.formats.taskfile import load_task
 from sandbox.model.suite import Suite, select
 from sandbox.model.task import STRICT, TaskId, TaskSpec
@@ -83,13 +83,6 @@ class Catalogue:
         near = get_close_matches(task, self.tasks(), n=1)
         hint = f"did you mean `{near[0]}`?" if near else "`stillroom list` shows all tasks"
         return UserError(f"there is no task `{task}`", hint=hint)
-
-
-def bundled_home() -> Path:
-    """The data that came with the program: in a wheel, or in a checkout."""
-    package = Path(sandbox.__file__).resolve().parent
-    bundled = package / "_bundled"
-    return bundled if bundled.is_dir() else package.parent
 
 
 def default_homes(here: Path, more: list[Path]) -> tuple[Path, ...]:

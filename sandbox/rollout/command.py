@@ -6,7 +6,6 @@ The protocol is described in docs/reference/agent-protocol.md.
 import contextlib
 import json
 import os
-import secrets
 import select
 import signal
 import subprocess
@@ -48,8 +47,8 @@ class CommandSession:
     def __init__(self, command: str, opening: Opening, store: Store) -> None:
         self._opening = opening
         self._until = time.monotonic() + opening.limits.wall_seconds
-        self._mark = secrets.token_hex(8)
-        self._lease = Lease(store.root / "agents" / f"{self._mark}.lease")
+        self._lease = Lease.fresh(store.root / "agents")
+        self._mark = self._lease.name
         self._buffer = b""
         self._told = False
         opening.folder.mkdir(parents=True, exist_ok=True)

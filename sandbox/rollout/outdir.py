@@ -1,5 +1,6 @@
 """A run's folder: OUT/run.json, results.jsonl, submissions.jsonl, rollouts/<task>/<attempt>/."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -123,10 +124,17 @@ class OutFolder:
         return {(r.task, r.attempt): r for r in read_results(self.path / RESULTS)}
 
 
-def choose_out(parent: Path, name: str, wanted: int) -> Path:
-    """Without --out: the last run of this name if it is unfinished, else the next number.
+def run_name(what: str, who: str, runtime: str) -> str:
+    """A folder name for runs of this kind."""
+    return "-".join(
+        re.sub(r"[^A-Za-z0-9._]+", "-", part).strip("-")[:40] for part in (what, who, runtime)
+    )
 
-    wanted: how many rollouts make it finished.
+
+def choose_out(parent: Path, name: str, manifest: Manifest, *, wanted: int | None = None) -> Path:
+    """Without --out: the last run of this name if it is this one, unfinished; else the next.
+
+    wanted: how many verdicts make it finished; tasks times attempts if not said.
     """
     numbered = sorted(
         (int(p.name.rpartition("-")[2]), p)
@@ -136,6 +144,10 @@ def choose_out(parent: Path, name: str, wanted: int) -> Path:
     if not numbered:
         return parent / f"{name}-1"
     number, last = numbered[-1]
+    if not (last / "run.json").exists():
+        return last if not (last / RESULTS).exists() else parent / f"{name}-{number + 1}"
+    there = jsonfile.load(last / "run.json", Manifest)
     latest = {(r.task, r.attempt): r for r in read_results(last / RESULTS)}
-    unfinished = sum(r.verdict is not None for r in latest.values()) < wanted
-    return last if unfinished else parent / f"{name}-{number + 1}"
+    verdicts = sum(r.verdict is not None for r in latest.values())
+    total = len(manifest.tasks) * manifest.attempts if wanted is None else wanted
+    return last if there == manifest and verdicts < total else parent / f"{name}-{number + 1}"

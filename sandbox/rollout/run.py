@@ -90,12 +90,29 @@ class Attempt:
         return self.watch.phase(name)
 
 
+Work = Callable[[Box, Supplies], tuple[int, Ending]]
+"""What is done in the agent's box: how many steps it took, and how it ended."""
+
+
 def rollout(attempt: Attempt, agent: Agent, cancelled: threading.Event) -> Rollout:
     """One rollout, from a fresh box to a verdict or a fault. Its files go to the folder."""
-    record = attempt.begun(agent.name)
+
+    def work(box: Box, supplies: Supplies) -> tuple[int, Ending]:
+        session = agent.begin(_opening(attempt, supplies, cancelled))
+        try:
+            return drive(session, box, attempt)
+        finally:
+            session.close()
+
+    return perform(attempt, agent.name, work)
+
+
+def perform(attempt: Attempt, who: str, work: Work) -> Rollout:
+    """A rollout in which `work` takes the agent's part."""
+    record = attempt.begun(who)
     try:
         supplies = attempt.world.depot.supply(attempt.task)
-        submission, record = _agent_part(attempt, agent, supplies, record, cancelled)
+        submission, record = _agent_part(attempt, work, supplies, record)
         record = _graded(attempt, submission, supplies, record)
     except Fault as e:
         record = replace(record, fault=_fault(e))
@@ -125,11 +142,9 @@ def agent_box(task: TaskSpec, supplies: Supplies) -> BoxSpec:
     )
 
 
-def _agent_part(
-    attempt: Attempt, agent: Agent, supplies: Supplies, record: Rollout, cancelled: threading.Event
-) -> tuple[Submission, Rollout]:
+def _opening(attempt: Attempt, supplies: Supplies, cancelled: threading.Event) -> Opening:
     task, depot = attempt.task, attempt.world.depot
-    opening = Opening(
+    return Opening(
         task=task.id,
         attempt=attempt.number,
         instruction=task.instruction,
@@ -139,17 +154,18 @@ def _agent_part(
         cancelled=cancelled,
         reference=lambda: depot.solution(task, supplies),
     )
+
+
+def _agent_part(
+    attempt: Attempt, work: Work, supplies: Supplies, record: Rollout
+) -> tuple[Submission, Rollout]:
     with attempt.phase("box"):
-        box = attempt.world.runtime.create(agent_box(task, supplies))
+        box = attempt.world.runtime.create(agent_box(attempt.task, supplies))
     with box:
-        session = agent.begin(opening)
-        try:
-            with attempt.phase("agent"):
-                steps, ending = drive(session, box, attempt)
-        finally:
-            session.close()
+        with attempt.phase("agent"):
+            steps, ending = work(box, supplies)
         with attempt.phase("collect"):
-            submission = collect(box, task, supplies, depot.store)
+            submission = collect(box, attempt.task, supplies, attempt.world.depot.store)
     return submission, replace(record, steps=steps, ending=ending)
 
 

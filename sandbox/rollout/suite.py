@@ -13,7 +13,7 @@ from sandbox.rollout import command
 from sandbox.rollout.agent import Agent
 from sandbox.rollout.executor import Job, execute
 from sandbox.rollout.outdir import OutFolder
-from sandbox.rollout.run import Attempt, Stopwatch, World, grade, rollout
+from sandbox.rollout.run import Attempt, Stopwatch, Work, World, grade, perform, rollout
 from sandbox.runtime.base import Runtime
 from sandbox.runtime.store import Store
 
@@ -64,6 +64,13 @@ def grade_all(
 
     jobs = [job(line) for line in lines]
     return _execute(jobs, list(tasks.values()), world, out, plan, threading.Event())
+
+
+def play_one(task: TaskSpec, work: Work, world: World, out: OutFolder) -> Rollout:
+    """One rollout in which `work` takes the agent's part, in this thread."""
+    done = perform(_attempt(task, 0, world, out), "person", work)
+    out.add(done)
+    return done
 
 
 def reap(runtime: Runtime, store: Store) -> list[str]:

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,9 @@ from types import TracebackType
 from typing import Self
 
 from sandbox.errors import RuntimeFault
+
+SUFFIX = ".lease"
+_TRIES = 5
 
 
 class Lease:
@@ -23,6 +27,23 @@ class Lease:
         except OSError as e:
             os.close(self._fd)
             raise RuntimeFault(f"{path} is held by another run", retry=False) from e
+
+    @classmethod
+    def fresh(cls, folder: Path) -> "Lease":
+        """Under a new random name. One that was taken for an orphan before it was locked is given up."""
+        for _ in range(_TRIES):
+            try:
+                lease = cls(folder / f"{secrets.token_hex(8)}{SUFFIX}")
+            except RuntimeFault:
+                continue
+            if lease.path.exists():
+                return lease
+            lease.release()
+        raise RuntimeFault(f"cannot take a lease in {folder}")
+
+    @property
+    def name(self) -> str:
+        return self.path.name.removesuffix(SUFFIX)
 
     def release(self) -> None:
         """Give it up and remove the file. Harmless the second time."""
@@ -43,9 +64,9 @@ class Lease:
         self.release()
 
 
-def orphans(folder: Path, suffix: str = ".lease") -> Iterator[Lease]:
+def orphans(folder: Path) -> Iterator[Lease]:
     """Leases of dead owners, each taken over: the caller cleans up, then releases it."""
-    for path in sorted(folder.glob(f"*{suffix}")):
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
         try:
             lease = Lease(path)
         except (RuntimeFault, FileNotFoundError):

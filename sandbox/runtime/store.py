@@ -1,7 +1,8 @@
 """The store: everything fetched or built, by content, under the user's cache folder.
 
 blobs/sha256/<hex>       what was downloaded: .debs, wheels, sdists
-layers/<hex>.tar         an image layer, and layers/<hex>/ the same, unpacked
+layers/<hex>.tar         an image layer; layers/<hex>/ the same, unpacked
+                         (and layers/<hex>.manifest, to notice a change in it)
 images/<hex>.json        an image's config
 repos/<name>.git         a pinned repository; trees/<key>/ what a box gets of it
 tmp/                     scratch folders, each with a lease of its owner
@@ -9,7 +10,6 @@ tmp/                     scratch folders, each with a lease of its owner
 
 import hashlib
 import os
-import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -33,10 +33,9 @@ class Store:
     @contextmanager
     def scratch(self) -> Iterator[Path]:
         """A private folder on the store's file system; what is not moved out of it is removed."""
-        name = secrets.token_hex(8)
-        folder = self.root / "tmp" / name
-        with Lease(self.root / "tmp" / f"{name}.lease"):
-            folder.mkdir(parents=True)
+        with Lease.fresh(self.root / "tmp") as lease:
+            folder = self.root / "tmp" / lease.name
+            folder.mkdir()
             try:
                 yield folder
             finally:

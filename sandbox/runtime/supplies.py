@@ -9,6 +9,7 @@ from pathlib import Path
 from sandbox.errors import VerifierFault
 from sandbox.formats import jsonfile
 from sandbox.formats.digest import Entry, folder_entries, tree_digest
+from sandbox.formats.home import locate
 from sandbox.formats.repofile import load_repo_lock
 from sandbox.model.image import ImageLock
 from sandbox.model.task import TaskSpec
@@ -72,16 +73,14 @@ class Depot:
             seed=seed(self.store, repo, task.workdir),
             base=tuple(read_files(repo, task.submission.paths, missing_ok=True)),
             bundle=pack(self.bundle(task)),
-            runner=(
-                home / "verifiers" / "_runners" / f"run_{task.verifier.runner}.py"
-            ).read_bytes(),
+            runner=locate(home, f"verifiers/_runners/run_{task.verifier.runner}.py").read_bytes(),
         )
 
     def image(self, home: Path, name: str, digest: str) -> Image:
         """The image of this name, if it is the one that is pinned."""
         if found := self._images.get(digest):
             return found
-        lock = jsonfile.load(home / "repos" / "images" / f"{name}.lock.json", ImageLock)
+        lock = jsonfile.load(locate(home, f"repos/images/{name}.lock.json"), ImageLock)
         image = ensure(self.store, lock, self._progress)
         if image.digest != digest:
             raise VerifierFault(

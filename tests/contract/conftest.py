@@ -15,7 +15,7 @@ from sandbox.runtime.store import Store
 from tests.support.tinyimage import tiny_image
 
 RUNTIMES = {
-    "embedded": "sandbox.runtime.embedded:EmbeddedRuntime",
+    "embedded": "sandbox.runtime.embedded.host:EmbeddedRuntime",
     "docker": "sandbox.runtime.docker:DockerRuntime",
 }
 LIMITS = Limits(memory_mib=128, pids=64, cpus=2.0)
@@ -56,7 +56,7 @@ def runtime(request: pytest.FixtureRequest, store: Store, image: Image) -> Itera
 
 @pytest.fixture
 def spec(image: Image) -> BoxSpec:
-    return BoxSpec(image=image, limits=LIMITS, env={"TASK": "one two"}, workdir="/work dir")
+    return BoxSpec(image=image, limits=LIMITS, env={"TASK": "one two"}, workdir="/root")
 
 
 @pytest.fixture
@@ -73,11 +73,11 @@ def open_runtime(name: str, store: Store) -> Runtime:
 
 
 def host_processes(marker: str) -> list[int]:
-    """Ids of this machine's processes with `marker` among their arguments."""
+    """Ids of this machine's `sleep <marker>`s."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if marker.encode() in path.read_bytes().split(b"\0"):
+            if path.read_bytes().split(b"\0")[-3:-1] == [b"sleep", marker.encode()]:
                 found.append(int(path.parent.name))
         except OSError:  # it ended while we looked
             continue

@@ -2,11 +2,12 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import Box, BoxSpec
+from sandbox.runtime.base import Box, BoxSpec, Runtime
 from tests.contract.conftest import host_processes
 from tests.support.waiting import eventually
 
@@ -58,8 +59,13 @@ def test_the_image_s_environment_is_there(box: Box):
 
 
 def test_it_starts_in_the_working_directory_or_where_it_is_told(box: Box):
-    assert sh(box, "pwd") == "/work dir\n"
+    assert sh(box, "pwd") == "/root\n"
     assert box.exec(["sh", "-c", "pwd"], seconds=30, cwd="/tmp").stdout == b"/tmp\n"
+
+
+def test_a_working_directory_that_the_image_lacks_is_made(runtime: Runtime, spec: BoxSpec):
+    with runtime.create(replace(spec, workdir="/work dir/here")) as box:
+        assert sh(box, "pwd; stat -c '%u:%g %a' .") == "/work dir/here\n0:0 755\n"
 
 
 def test_it_is_root_on_a_host_called_box_with_umask_022(box: Box):

@@ -6,11 +6,12 @@ import re
 import shutil
 import subprocess
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 from sandbox.model.task import Digest
 from sandbox.runtime.base import Image, ImageLayer
-from sandbox.runtime.store import Store, remove_tree
+from sandbox.runtime.store import Store, remove_tree, sha256_file
 
 PROGRAMS = [
     "basename",
@@ -75,7 +76,12 @@ def tiny_image(store: Store) -> Image:
     """The image, built in the store. Its environment has one variable: TINY=yes."""
     with store.scratch() as folder:
         _fill(folder)
-        layer = _keep(store, folder)
+        return config_of(store, "tiny", _keep(store, folder))
+
+
+def config_of(store: Store, name: str, layer: ImageLayer) -> Image:
+    """An image of this one layer; its diff_id is reckoned from its tar."""
+    layer = replace(layer, diff_id=Digest(f"sha256:{sha256_file(layer.tar)}"))
     config = json.dumps(
         {
             "architecture": "amd64",
@@ -90,7 +96,7 @@ def tiny_image(store: Store) -> Image:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(config)
     return Image(
-        name="tiny",
+        name=name,
         digest=Digest(f"sha256:{digest}"),
         config=path,
         layers=(layer,),
@@ -160,8 +166,7 @@ def _keep(store: Store, folder: Path) -> ImageLayer:
     with tarfile.open(draft, "w", format=tarfile.PAX_FORMAT) as tar:
         for path in sorted(folder.iterdir()):
             tar.add(path, path.name, filter=pinned)
-    with draft.open("rb") as f:
-        digest = hashlib.file_digest(f, "sha256").hexdigest()
+    digest = sha256_file(draft)
     draft.replace(layers / f"{digest}.tar")
     remove_tree(layers / digest)
     with tarfile.open(layers / f"{digest}.tar") as tar:

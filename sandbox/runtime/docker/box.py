@@ -87,7 +87,7 @@ class DockerBox:
     def put(self, archive: bytes, folder: str) -> None:
         try:
             with faults(f"put files into {folder}"):
-                self._engine.api.put_archive(self._id, folder, root_owned(archive))
+                self._engine.api.put_archive(self._id, "/", root_owned(archive, folder))
         except tarfile.TarError as e:
             raise RuntimeFault(f"cannot put files into {folder}: {e}", retry=False) from e
 
@@ -183,7 +183,7 @@ class DockerBox:
             with faults(f"read {path}"):
                 blocks, _ = self._engine.api.get_archive(self._id, path)
         except RuntimeFault as e:
-            if isinstance(e.__cause__, docker.errors.NotFound) and self._exists():
+            if _no_such_path(e.__cause__) and self._exists():
                 raise FileNotFoundError(path) from e
             raise
         return iter(blocks)
@@ -220,3 +220,11 @@ class DockerBox:
                 if e.status_code != CONFLICT:  # being removed by somebody else: wait for it
                     raise
             return not self._exists()
+
+
+def _no_such_path(error: BaseException | None) -> bool:
+    """The engine has a status for a missing path, but not for a path through a file."""
+    if isinstance(error, docker.errors.NotFound):
+        return True
+    words = str(error.explanation) if isinstance(error, docker.errors.APIError) else ""
+    return words.endswith("not a directory")

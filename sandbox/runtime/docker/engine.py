@@ -3,9 +3,6 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Self
-from urllib.parse import urlsplit
 
 import docker
 import docker.errors
@@ -13,36 +10,12 @@ import requests
 import urllib3
 
 from sandbox.errors import RuntimeFault
+from sandbox.runtime.docker.address import Address, connect
 
-DEFAULT_HOST = "unix:///var/run/docker.sock"
 CALL_SECONDS = 300
 """Longer than any call should take, even with dozens of boxes starting at once."""
 POOL = 64
 """Connections kept open; a run with more threads opens and closes some."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where the engine listens: a Unix socket, or TCP without TLS."""
-
-    host: str
-    path: str = ""
-    name: str = ""
-    port: int = 0
-
-    @classmethod
-    def parse(cls, host: str) -> Self:
-        parts = urlsplit(host)
-        if parts.scheme == "unix" and parts.path:
-            return cls(host, path=parts.path)
-        if parts.scheme == "tcp" and parts.hostname and parts.port:
-            return cls(host, name=parts.hostname, port=parts.port)
-        raise RuntimeFault(
-            f"DOCKER_HOST={host}: terminals need a plain socket, unix:// or tcp://",
-            hint="forward one: ssh -NL /tmp/engine.sock:/var/run/docker.sock HOST, "
-            "then DOCKER_HOST=unix:///tmp/engine.sock",
-            retry=False,
-        )
 
 
 class Engine:
@@ -77,6 +50,7 @@ class Engine:
     def _connect(self) -> docker.APIClient:
         address = self.address
         try:
+            connect(address).close()  # the SDK would leave its socket open when nobody answers
             return docker.APIClient(
                 base_url=address.host, version="auto", timeout=CALL_SECONDS, max_pool_size=POOL
             )

@@ -13,9 +13,11 @@ from docker.types import LogConfig
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.base import HOSTNAME, BoxSpec
+from sandbox.runtime.docker.address import DEFAULT_HOST
 from sandbox.runtime.docker.box import ROOT, DockerBox
-from sandbox.runtime.docker.engine import DEFAULT_HOST, Engine, faults
+from sandbox.runtime.docker.engine import Engine, faults
 from sandbox.runtime.docker.images import ensure_loaded
+from sandbox.runtime.gate import Gate
 from sandbox.runtime.lease import Lease, orphans
 from sandbox.runtime.store import Store
 
@@ -35,7 +37,6 @@ CAPABILITIES = (
     "SYS_CHROOT",
 )
 SHM_BYTES = 64 << 20
-LEASE_TRIES = 5
 
 
 class DockerRuntime:
@@ -47,10 +48,15 @@ class DockerRuntime:
         self._store = store
         self._engine = Engine(host or os.environ.get("DOCKER_HOST") or DEFAULT_HOST)
         self._lock = threading.Lock()
+        self._gate = Gate()
         self._lease: Lease | None = None
         self._boxes: dict[str, DockerBox] = {}
 
     def create(self, spec: BoxSpec) -> DockerBox:
+        with self._gate:
+            return self._create(spec)
+
+    def _create(self, spec: BoxSpec) -> DockerBox:
         image = ensure_loaded(self._engine, self._store, spec.image)
         labels = {**spec.labels, OWNER: self._owner(), STORE: self._store_id()}
         with faults("create a box"):
@@ -101,6 +107,7 @@ class DockerRuntime:
         return gone
 
     def close(self) -> None:
+        self._gate.close()
         with self._lock:
             boxes = list(self._boxes.values())
         try:
@@ -125,7 +132,7 @@ class DockerRuntime:
         """This run's lease, taken with its first box."""
         with self._lock:
             if self._lease is None:
-                self._lease = new_lease(self._folder)
+                self._lease = Lease.fresh(self._folder)
             return self._lease.path.name
 
     def _store_id(self) -> str:
@@ -177,16 +184,3 @@ def environment(spec: BoxSpec) -> list[str]:
     given = spec.environment
     added = [name for name in ("HOSTNAME", "TERM") if name not in given]
     return [f"{name}={value}" for name, value in given.items()] + added
-
-
-def new_lease(folder: Path) -> Lease:
-    """A lease under a fresh name. One that was reaped before it was locked is given up."""
-    for _ in range(LEASE_TRIES):
-        try:
-            lease = Lease(folder / f"{secrets.token_hex(8)}.lease")
-        except RuntimeFault:
-            continue
-        if lease.path.exists():
-            return lease
-        lease.release()
-    raise RuntimeFault(f"cannot take a lease in {folder}")

@@ -1,6 +1,7 @@
 """Tar streams on their way into and out of a box: rewritten, never unpacked on the host."""
 
 import io
+import posixpath
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, cast
@@ -21,15 +22,32 @@ class _Blocks:
         return next((block for block in self._blocks if block), b"")
 
 
-def root_owned(archive: bytes) -> Iterator[bytes]:
-    """The same archive, everything in it root's. Raises tarfile.TarError for a broken one."""
+def root_owned(archive: bytes, folder: str) -> Iterator[bytes]:
+    """An archive for `folder` as one for the root, everything in it root's.
+
+    The engine refuses links that lead out of the folder it unpacks in, and a repository may well
+    have some; from the root nothing leads out. Raises tarfile.TarError for a broken archive.
+    """
     with tarfile.open(
         fileobj=io.BytesIO(archive), mode="r:", encoding="utf-8", errors="surrogateescape"
     ) as tar:
         for info in _members(tar):
+            if posixpath.normpath(info.name) in {".", "/"}:
+                continue  # the folder itself, which stays as it is
             info.uid = info.gid = 0
+            info.name = _below(folder, info.name)
+            if info.islnk():
+                info.linkname = _below(folder, info.linkname)
             yield from _entry(tar, info)
     yield END
+
+
+def _below(folder: str, name: str) -> str:
+    """`folder/name` without the leading slash. A name never leads out of its folder."""
+    inside = posixpath.normpath(name.lstrip("/"))
+    if inside == ".." or inside.startswith("../"):
+        raise tarfile.TarError(f"{name!r} leads out of {folder}")
+    return posixpath.normpath(f"{folder}/{inside}").lstrip("/") or "."
 
 
 def plain(blocks: Iterable[bytes], first: Callable[[str], Iterable[bytes]]) -> Iterator[bytes]:

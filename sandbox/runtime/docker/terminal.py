@@ -3,11 +3,15 @@
 import contextlib
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.docker.engine import Engine, faults
 from sandbox.runtime.docker.execute import Looks
-from sandbox.runtime.docker.wire import Socket, read_until, start_exec
+from sandbox.runtime.docker.wire import read_until, start_exec
+
+if TYPE_CHECKING:
+    from sandbox.runtime.docker.address import Socket
 
 DETACH_KEYS = "ctrl-@,ctrl-^,ctrl-@,ctrl-_,ctrl-@"
 """The engine's own, Ctrl-P Ctrl-Q, would swallow what a shell's user types every day."""

@@ -6,31 +6,14 @@ of output, and its file descriptor can be handed out.
 """
 
 import json
-import socket
 
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.docker.engine import Address
+from sandbox.runtime.docker.address import CONNECT_SECONDS, Address, Socket, connect
 
-Socket = socket.socket
-
-CONNECT_SECONDS = 30.0
 HEAD_BYTES = 1 << 16
 FRAME_HEADER = 8
 STDERR = 2
 OK, SWITCHING = 200, 101
-
-
-def connect(address: Address) -> Socket:
-    if not address.path:
-        return socket.create_connection((address.name, address.port), timeout=CONNECT_SECONDS)
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        sock.settimeout(CONNECT_SECONDS)
-        sock.connect(address.path)
-    except OSError:
-        sock.close()
-        raise
-    return sock
 
 
 def start_exec(address: Address, version: str, exec_id: str, *, tty: bool) -> Socket:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 ROOT = "/sys/fs/cgroup"
-PARENT = "stillroom"
 _V1 = ("memory", "pids", "cpu")
 _PERIOD_MICROSECONDS = 100_000
 
@@ -22,9 +21,11 @@ class Cgroups:
     folders: tuple[str, ...]
     """One per v1 controller, or the one of v2."""
     version: int
+    parent: str
+    """Our group in each of them: the boxes of one store lie below it."""
 
     def paths(self, box: str) -> list[str]:
-        return [os.path.join(f, PARENT, box) for f in self.folders]
+        return [os.path.join(f, self.parent, box) for f in self.folders]
 
     def make(self, box: str, *, memory_bytes: int, pids: int, cpus: float) -> None:
         """Create the box's groups and set their limits. Raises OSError."""
@@ -73,7 +74,7 @@ class Cgroups:
         """Ids of every box that has a group here, dead or alive."""
         found: set[str] = set()
         for folder in self.folders:
-            parent = os.path.join(folder, PARENT)
+            parent = os.path.join(folder, self.parent)
             if os.path.isdir(parent):
                 found.update(e.name for e in os.scandir(parent) if e.is_dir())
         return found
@@ -105,7 +106,7 @@ class Cgroups:
 
     def _delegate(self) -> None:
         """v2: children have only the controllers their parent hands down."""
-        for folder in (self.folders[0], os.path.join(self.folders[0], PARENT)):
+        for folder in (self.folders[0], os.path.join(self.folders[0], self.parent)):
             os.makedirs(folder, exist_ok=True)
             control = os.path.join(folder, "cgroup.subtree_control")
             with open(control, encoding="ascii") as f:
@@ -115,15 +116,15 @@ class Cgroups:
                     _write(control, f"+{name}")
 
 
-def detect(root: str = ROOT) -> Cgroups | None:
+def detect(parent: str, root: str = ROOT) -> Cgroups | None:
     """What this machine has, or None when memory and pids cannot be limited."""
     if os.path.exists(os.path.join(root, "cgroup.controllers")):
         with open(os.path.join(root, "cgroup.controllers"), encoding="ascii") as f:
             have = f.read().split()
-        return Cgroups((root,), 2) if {"memory", "pids"} <= set(have) else None
+        return Cgroups((root,), 2, parent) if {"memory", "pids"} <= set(have) else None
     folders = tuple(os.path.join(root, c) for c in _V1 if os.path.isdir(os.path.join(root, c)))
     names = {os.path.basename(f) for f in folders}
-    return Cgroups(folders, 1) if {"memory", "pids"} <= names else None
+    return Cgroups(folders, 1, parent) if {"memory", "pids"} <= names else None
 
 
 def join(paths: list[str]) -> None:

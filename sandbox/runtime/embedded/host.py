@@ -1,8 +1,8 @@
 """The embedded runtime, seen from the user's process."""
 
+import hashlib
 import itertools
 import os
-import secrets
 import socket
 import subprocess
 import sys
@@ -17,6 +17,7 @@ from sandbox.errors import RuntimeFault
 from sandbox.runtime.base import HOSTNAME, BoxSpec
 from sandbox.runtime.embedded import cgroup, kernel, wire
 from sandbox.runtime.embedded.box import EmbeddedBox, Handles
+from sandbox.runtime.gate import Gate
 from sandbox.runtime.lease import Lease, orphans
 from sandbox.runtime.store import Store, remove_tree
 
@@ -32,20 +33,25 @@ class EmbeddedRuntime:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._folder = store.root / "boxes"
+        self._tag = tag(store)
         self._lock = threading.Lock()
+        self._gate = Gate()
         self._zygote: _Zygote | None = None
         self._boxes: dict[str, EmbeddedBox] = {}
         self._numbers = itertools.count()
         self._mapped = True
 
     def create(self, spec: BoxSpec) -> EmbeddedBox:
+        with self._gate:
+            return self._create(spec)
+
+    def _create(self, spec: BoxSpec) -> EmbeddedBox:
         zygote, groups = self._ready()
-        box_id = secrets.token_hex(8)
+        lease = Lease.fresh(self._folder)
+        box_id = lease.name
         folder = self._folder / box_id
-        undo: list[Callable[[], None]] = []
+        undo: list[Callable[[], None]] = [lease.release]
         try:
-            lease = Lease(folder.with_suffix(".lease"))
-            undo.append(lease.release)
             folder.mkdir(mode=0o700)
             undo.append(lambda: remove_tree(folder))
             limits = spec.limits
@@ -74,7 +80,7 @@ class EmbeddedRuntime:
     def reap(self) -> list[str]:
         """Boxes of dead runs: their processes are dead already; folders and groups are not."""
         gone = []
-        groups = cgroup.detect()
+        groups = cgroup.detect(self._tag)
         for lease in orphans(self._folder):
             with lease:
                 folder = lease.path.with_suffix("")
@@ -86,6 +92,7 @@ class EmbeddedRuntime:
         return gone
 
     def close(self) -> None:
+        self._gate.close()
         for box in list(self._boxes.values()):
             box.destroy()
         with self._lock:
@@ -101,13 +108,13 @@ class EmbeddedRuntime:
         why = missing()
         if why:
             raise RuntimeFault("; ".join(why), hint=HINT, retry=False)
-        groups = cgroup.detect()
+        groups = cgroup.detect(self._tag)
         if groups is None:
             raise RuntimeFault("no memory and pids cgroups here", hint=HINT, retry=False)
         with self._lock:
             if self._zygote is None or not self._zygote.alive():
                 self._folder.mkdir(parents=True, exist_ok=True)
-                self._zygote = _Zygote()
+                self._zygote = _Zygote(self._tag)
             return self._zygote, groups
 
     def _start(
@@ -122,6 +129,7 @@ class EmbeddedRuntime:
             "owner": _FIRST_OWNER + number * _OWNER_STEP if self._mapped else 0,
             "groups": groups.paths(box_id),
             "hostname": HOSTNAME,
+            "workdir": spec.workdir,
         }
         try:
             return _request_box(zygote, request)
@@ -160,7 +168,7 @@ def _request_box(zygote: "_Zygote", request: dict[str, Any]) -> Handles:
 class _Zygote:
     """The process that makes boxes. One per runtime, used from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         self._socket, theirs = wire.pair()
         self._lock = threading.Lock()
         # The program comes by standard input and the name is ours: the first process of a box
@@ -168,7 +176,7 @@ class _Zygote:
         # where its library is.
         with theirs:
             self._process = subprocess.Popen(
-                ["stillroom", "-P", "-s", "-S", "-B", "-"],
+                [name, "-P", "-s", "-S", "-B", "-"],
                 executable=sys.executable,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -205,6 +213,12 @@ class _Zygote:
             self._process.wait()
 
 
+def tag(store: Store) -> str:
+    """What processes and control groups of a store's boxes are called: it tells no path."""
+    found = hashlib.sha256(str(store.root.resolve()).encode()).hexdigest()
+    return f"stillroom-{found[:12]}"
+
+
 def _program(control: int) -> bytes:
     package = str(Path(sandbox.__file__).resolve().parent.parent)
     lines = [
@@ -231,6 +245,6 @@ def missing() -> list[str]:
         lacks.append("the embedded runtime needs root")
     elif os.uname().machine not in kernel.MACHINES:
         lacks.append(f"the embedded runtime does not know {os.uname().machine}")
-    elif cgroup.detect() is None:
+    elif cgroup.detect("stillroom") is None:
         lacks.append("the embedded runtime needs the memory and pids cgroups")
     return lacks

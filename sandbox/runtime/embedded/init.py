@@ -40,6 +40,7 @@ class Setup:
     layout: filesystem.Layout
     groups: list[str]
     hostname: str
+    workdir: str
 
 
 def run(setup: Setup, control: int, user_namespace: int | None) -> None:
@@ -55,6 +56,7 @@ def run(setup: Setup, control: int, user_namespace: int | None) -> None:
     os.setsid()
     os.umask(0o022)
     _give_up_privileges(user_namespace)
+    os.makedirs(setup.workdir, mode=0o755, exist_ok=True)
     channel = socket.socket(fileno=control)
     wire.send(channel, {"ready": True})
     _serve(channel)
@@ -177,12 +179,22 @@ def _unpack(archive: int, folder: str) -> int:
         with os.fdopen(archive, "rb") as f, tarfile.open(fileobj=f, mode="r|") as tar:
             tar.extraction_filter = lambda member, _: member
             for member in tar:
-                member.uid = member.gid = 0
-                member.uname = member.gname = ""
-                tar.extract(member, folder, numeric_owner=True)
+                _place(tar, member, folder)
         status = 0
     finally:
         os._exit(status)
+
+
+def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: str) -> None:
+    """One member, owned by root. What is in its place gives way: a link is never written through."""
+    if member.name.startswith("/") or ".." in member.name.split("/"):
+        raise PermissionError(f"{member.name} leads out of the folder")
+    target = os.path.join(folder, member.name)
+    if os.path.lexists(target) and (os.path.islink(target) or not os.path.isdir(target)):
+        os.unlink(target)
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    tar.extract(member, folder, numeric_owner=True)
 
 
 def _ended() -> Iterator[tuple[int, int]]:

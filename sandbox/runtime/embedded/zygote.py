@@ -60,7 +60,7 @@ def _answer(request: dict[str, Any], fds: list[int], reply: socket.socket) -> No
 def _create(request: dict[str, Any], reply: socket.socket, control: int) -> None:
     owner = request["owner"]
     layout = filesystem.Layout(request["folder"], tuple(request["lowers"]), owner)
-    setup = init.Setup(layout, request["groups"], request["hostname"])
+    setup = init.Setup(layout, request["groups"], request["hostname"], request["workdir"])
     filesystem.prepare(layout.folder)
     user_namespace = _user_namespace(owner) if owner else None
     pid, pidfd = kernel.fork_into(_NAMESPACES)
@@ -117,7 +117,7 @@ def _get(request: dict[str, Any], reply: socket.socket, mounts: int, out: int) -
         with os.fdopen(out, "wb") as f, tarfile.open(fileobj=f, mode="w|") as tar:
             _add(tar, os.fsencode(request["path"]), os.path.basename(request["path"]))
         wire.send(reply, status)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         wire.send(reply, {"missing": True})
     except BaseException as e:  # noqa: BLE001 - the child's boundary: say it, then end
         _tell_error(reply, e)

@@ -113,11 +113,11 @@ def open_apt(root: Path) -> tuple[Apt, str]:
 def resolve_debs(
     apt: Apt, packages: Sequence[str], leave_out: Sequence[str], installed: Sequence[DebPin]
 ) -> tuple[DebPin, ...]:
-    """The essential packages, these, and what they depend on; never what is there already."""
+    """These and what they depend on, and in a base the essential ones; nothing twice."""
     apt.pretend_installed(apt.stanzas(leave_out))
     apt.pretend_installed(_as_installed(apt, installed))
-    # A pattern of apt's own; asked for by name an installed package would count as an upgrade.
-    chosen = apt.run("apt-get", "-s", "--no-upgrade", "install", "?essential", *packages)
+    essential = [] if installed else ["?essential"]
+    chosen = apt.run("apt-get", "-s", "--no-upgrade", "install", *essential, *packages)
     wanted = {f"{name.split(':')[0]}={version}" for name, version in INSTALL_LINE.findall(chosen)}
     return tuple(sorted(map(_pin, apt.stanzas(wanted)), key=lambda p: p.name))
 

@@ -30,6 +30,8 @@ def build(store: Store, lock: ImageLock, progress: Progress) -> None:
     """Make the layers that the store lacks. Raises ImageFault when one is not as pinned."""
     check_config(lock)
     missing = [n for n, p in enumerate(lock.layers) if not layer_tar(store, p.diff_id).exists()]
+    if not missing:
+        return
     fetch_files(store, [lock.layers[n] for n in missing], lock.snapshot, progress)
 
     def make(n: int) -> None:

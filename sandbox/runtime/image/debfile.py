@@ -16,8 +16,9 @@ from sandbox.runtime.image.entry import Entry
 from sandbox.runtime.image.layout import inside
 
 FILE_BYTES = 512 << 20
-"""The largest .deb, and the most that one of its tars may unpack to is twice that."""
+"""Debian has no larger package that an image would want."""
 TAR_BYTES = 2 * FILE_BYTES
+"""What one of its tars may unpack to, so that a small file cannot fill the memory."""
 AR_MAGIC = b"!<arch>\n"
 AR_HEADER = 60
 BROKEN = (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, OSError, ValueError)

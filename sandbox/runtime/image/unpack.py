@@ -47,7 +47,7 @@ class _Unpacking:
         if name in (".", ""):
             return
         above, _, last = name.rpartition("/")
-        if last in ("", ".", "..") or "\0" in name or above not in self._folders:
+        if last in (".", "..") or name.startswith("/") or above not in self._folders:
             raise ValueError(f"{member.name!r} is not inside a folder of this layer")
         place = self._place(name)
         if member.isdir():

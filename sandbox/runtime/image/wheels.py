@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 import installer
-from installer.records import RecordEntry
+from installer.exceptions import InstallerError
+from installer.records import InvalidRecordEntry, RecordEntry
 from installer.sources import WheelFile
 from installer.utils import Scheme
 
@@ -25,6 +26,10 @@ from sandbox.runtime.image.layout import BIN, DIST_PACKAGES, PYTHON, inside
 if TYPE_CHECKING:
     from installer.destinations import WheelDestination
 
+BROKEN = (
+    *(ValueError, KeyError, OSError, zipfile.BadZipFile),
+    *(InstallerError, InvalidRecordEntry),
+)
 SCRIPT = """\
 #!/usr/bin/python3
 import sys
@@ -48,7 +53,7 @@ def wheels_entries(wheels: Iterable[tuple[str, Path]]) -> list[Entry]:
     for name, path in wheels:
         try:
             found.extend(_install(name, path))
-        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as e:
+        except BROKEN as e:
             raise ImageFault(f"{name} is not a readable wheel: {e}", retry=False) from e
     return list(with_parents(found).values())
 

@@ -1,0 +1,129 @@
+"""What works on this machine, what is missing, and how to mend it."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.errors import Fault
+from sandbox.formats import jsonfile
+from sandbox.formats.home import bundled_home
+from sandbox.model.image import ImageLock
+from sandbox.rollout import plugins
+from sandbox.runtime.base import BoxSpec, Image, Runtime
+from sandbox.runtime.embedded.host import missing
+from sandbox.runtime.image.ensure import ensure
+from sandbox.runtime.store import Store
+from sandbox.runtime.supplies import Progress
+
+_IMAGE = "python-3.11"
+_NEEDED_GIB = 5
+_MEND = {
+    "embedded": "run as root on Linux (sudo), or use --runtime docker",
+    "docker": "apt-get install docker.io, and start dockerd; or use --runtime embedded",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    name: str
+    ok: bool
+    found: str
+    mend: str = ""
+    """What to do when it is not ok."""
+
+
+def examine(store: Store, progress: Progress) -> Iterator[Examined]:
+    """One thing after another, as each is found out. A runtime is ok when it has run a box."""
+    yield _python()
+    yield _git()
+    yield _disk(store)
+    image = None
+    try:
+        image = _image(store, progress)
+        yield Examined(name="image", ok=True, found=f"{_IMAGE} {image.digest}")
+    except Fault as e:
+        yield Examined(name="image", ok=False, found=str(e), mend=e.hint)
+    for name in ("embedded", "docker"):
+        yield _runtime(name, store, image)
+
+
+def _python() -> Examined:
+    version = ".".join(str(n) for n in sys.version_info[:3])
+    ok = sys.version_info >= (3, 11) and sys.platform == "linux"
+    return Examined(
+        name="python", ok=ok, found=f"{version} on {sys.platform}", mend="use Python 3.11 on Linux"
+    )
+
+
+def _git() -> Examined:
+    path = shutil.which("git")
+    return Examined(
+        name="git", ok=path is not None, found=path or "not found", mend="apt-get install git"
+    )
+
+
+def _disk(store: Store) -> Examined:
+    folder = store.root
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free / (1 << 30)
+    writable = os.access(folder, os.W_OK)
+    found = f"{store.root}: {free:.1f} GiB free" + ("" if writable else ", not writable")
+    mend = f"free {_NEEDED_GIB} GiB there, or set STILLROOM_STORE to another folder"
+    return Examined(name="store", ok=writable and free > _NEEDED_GIB, found=found, mend=mend)
+
+
+def _image(store: Store, progress: Progress) -> Image:
+    path = bundled_home() / "repos" / "images" / f"{_IMAGE}.lock.json"
+    return ensure(store, jsonfile.load(path, ImageLock), progress)
+
+
+def _runtime(name: str, store: Store, image: Image | None) -> Examined:
+    lacks = missing() if name == "embedded" else []
+    if lacks:
+        return Examined(name=name, ok=False, found="; ".join(lacks), mend=_MEND[name])
+    if image is None:
+        return Examined(name=name, ok=False, found="not tried without an image")
+    runtime = plugins.runtime(name, store)
+    try:
+        return _try_box(name, runtime, image)
+    except Fault as e:
+        return Examined(name=name, ok=False, found=str(e), mend=_MEND[name])
+    finally:
+        runtime.close()
+
+
+def _try_box(name: str, runtime: Runtime, image: Image) -> Examined:
+    with runtime.create(BoxSpec(image=image)) as box:
+        done = box.exec(["python3", "--version"], seconds=60)
+    said = done.stdout.decode().strip()
+    ok = done.exit_code == 0
+    return Examined(name=name, ok=ok, found=f"ran {said} in a box" if ok else done.stderr.decode())
+
+
+def leftovers(store: Store) -> list[str]:
+    """What dead runs left, removed: with every runtime that can be reached."""
+    from sandbox.rollout.suite import reap  # noqa: PLC0415 - only when it is asked for
+
+    gone: list[str] = []
+    for name in ("embedded", "docker"):
+        runtime = plugins.runtime(name, store)
+        try:
+            gone += reap(runtime, store)
+        except Fault:
+            continue
+        finally:
+            runtime.close()
+    return gone
+
+
+def store_size(store: Store) -> int:
+    """Bytes on disk."""
+    return sum(
+        (Path(top) / f).lstat().st_blocks * 512
+        for top, _, files in os.walk(store.root)
+        for f in files
+    )

@@ -1,0 +1,45 @@
+"""All verbs, in the order in which help shows them."""
+
+import typer
+
+from sandbox._version import __version__
+from sandbox.cli import check, doctor, grade, list_, lock, new, play, run, schema, show
+
+app = typer.Typer(
+    name="stillroom",
+    help="Pinned worlds for coding agents, and verdicts that stay the same.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(value: bool) -> None:  # noqa: FBT001 - typer calls it so
+    if value:
+        print(f"stillroom {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def stillroom(
+    *,
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    """Pinned worlds for coding agents, and verdicts that stay the same."""
+    del version
+
+
+app.command("run")(run.run)
+app.command("grade")(grade.grade)
+app.command("play")(play.play)
+app.command("list")(list_.list_tasks)
+app.command("show")(show.show)
+app.command("check")(check.check)
+app.command("new")(new.new)
+app.command("schema")(schema.schema)
+app.command("lock")(lock.lock)
+app.command("doctor")(doctor.doctor)

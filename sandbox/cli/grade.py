@@ -1,0 +1,73 @@
+"""stillroom grade: verdicts on submissions that were made elsewhere."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sandbox.cli.options import AsJson, Jobs, Out, Quiet, Retries, RuntimeName
+
+Submissions = Annotated[
+    Path, typer.Argument(help="submissions.jsonl: task, patch, agent, attempt.")
+]
+
+
+def grade(
+    submissions: Submissions,
+    *,
+    runtime: RuntimeName = "embedded",
+    jobs: Jobs = min(os.cpu_count() or 1, 4),
+    retries: Retries = 1,
+    out: Out = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> int:
+    r"""Judge the patches of a submissions.jsonl, and write results.jsonl.
+
+    Each line is {"task": "...", "patch": "...", "agent": "...", "attempt": 0}; the last two may
+    be left out.
+
+    \b
+    Examples:
+      stillroom grade submissions.jsonl
+      stillroom grade runs/mine/submissions.jsonl --runtime docker --json
+    """
+    from sandbox.cli import options
+    from sandbox.cli.output import finish
+    from sandbox.cli.progress import ProgressObserver
+    from sandbox.errors import SpecError, UserError
+    from sandbox.formats.digest import digest_of
+    from sandbox.formats.records import read_submissions
+    from sandbox.model.task import TaskId, TaskSpec
+    from sandbox.rollout.outdir import Manifest, OutFolder, choose_out, run_name
+    from sandbox.rollout.suite import Plan, grade_all
+
+    lines = read_submissions(submissions)
+    shelf = options.catalogue()
+    tasks: dict[TaskId, TaskSpec] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            tasks.setdefault(TaskId(line.task), shelf.load(TaskId(line.task)))
+        except SpecError:
+            raise
+        except UserError as e:
+            raise SpecError(str(e), where=f"{submissions}:{number}", hint=e.hint) from None
+    digest = digest_of([[line.task, line.attempt, line.patch, line.patch_base64] for line in lines])
+    manifest = Manifest(
+        agent="graded",
+        runtime=runtime,
+        graded=digest,
+        tasks={t.id: t.digest for t in tasks.values()},
+        attempts=max(line.attempt for line in lines) + 1,
+    )
+    name = run_name("grade", submissions.stem, runtime)
+    path = out or choose_out(options.RUNS, name, manifest, wanted=len(lines))
+    plan = Plan(workers=jobs, retries=retries)
+    with (
+        ProgressObserver(quiet=quiet) as observer,
+        OutFolder(path, manifest) as folder,
+        options.world(runtime, observer) as world,
+    ):
+        rollouts = grade_all(tasks, lines, world, folder, plan)
+    return finish(rollouts, folder.results_path, as_json=as_json)
