@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import NothingSelected, SpecError, UserError
+from sandbox.formats.home import bundled_home
 from sandbox.formats.taskfile import load_task
 from sandbox.model.step import Observation, Run, Submit
 from sandbox.model.task import Limits, TaskId, TaskSpec
 from sandbox.rollout import plugins
 from sandbox.rollout.agent import Opening
 from sandbox.rollout.agents import Nop, Oracle, Scripted
-from sandbox.rollout.catalogue import Catalogue, bundled_home, default_homes
+from sandbox.rollout.catalogue import Catalogue, default_homes
 from sandbox.rollout.command import Command
 from sandbox.runtime.embedded.host import EmbeddedRuntime
 from sandbox.runtime.store import Store

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import UserError
-from sandbox.formats import records
+from sandbox.formats import jsonfile, records
 from sandbox.formats.records import read_results, read_submissions
 from sandbox.model.record import FaultRecord, Rollout, VerdictRecord
 from sandbox.model.task import Digest, TaskId
@@ -291,7 +291,34 @@ def test_the_last_run_is_gone_on_with_unless_it_is_finished(tmp_path, there, cho
             for i in range(count):
                 out.append(ended("a", i))
             out.append(void("a", 9))
-    assert choose_out(tmp_path, "run", wanted=2) == tmp_path / chosen
+        jsonfile.write(tmp_path / name / "run.json", jsonfile.dumps(MANIFEST))
+    assert choose_out(tmp_path, "run", MANIFEST, wanted=2) == tmp_path / chosen
+
+
+def test_a_run_is_finished_when_each_task_has_a_verdict_per_attempt(tmp_path: Path):
+    two = replace(MANIFEST, tasks={"a": DIGEST, "b": DIGEST})
+    with OutFolder(tmp_path / "run-1", two) as out:
+        out.add(ended("a"))
+        assert choose_out(tmp_path, "run", two) == tmp_path / "run-1"
+        out.add(void("b"))
+        assert choose_out(tmp_path, "run", two) == tmp_path / "run-1"
+        out.add(ended("b"))
+    assert choose_out(tmp_path, "run", two) == tmp_path / "run-2"
+
+
+@pytest.mark.parametrize("change", [{"agent": "oracle"}, {"attempts": 2}, {"tasks": {"x": DIGEST}}])
+def test_another_run_is_not_gone_on_with_by_itself(tmp_path: Path, change):
+    with OutFolder(tmp_path / "run-1", MANIFEST):
+        pass
+    assert choose_out(tmp_path, "run", MANIFEST) == tmp_path / "run-1"
+    assert choose_out(tmp_path, "run", replace(MANIFEST, **change)) == tmp_path / "run-2"
+
+
+def test_a_folder_without_a_manifest_is_used_only_while_it_holds_nothing(tmp_path: Path):
+    (tmp_path / "run-1").mkdir()
+    assert choose_out(tmp_path, "run", MANIFEST) == tmp_path / "run-1"
+    (tmp_path / "run-1" / "results.jsonl").write_text("")
+    assert choose_out(tmp_path, "run", MANIFEST) == tmp_path / "run-2"
 
 
 def test_the_manifest_says_what_the_folder_is_a_run_of(tmp_path: Path):

@@ -65,9 +65,7 @@ def test_functions_stay_small():
 
 def test_every_module_begins_with_one_sentence_of_purpose():
     without = [
-        shown(p)
-        for p in SOURCES
-        if p.name != "_version.py" and not ast.get_docstring(tree_of(p))
+        shown(p) for p in SOURCES if p.name != "_version.py" and not ast.get_docstring(tree_of(p))
     ]
     assert without == []
 
