@@ -49,7 +49,7 @@ class CommandSession:
         self._until = time.monotonic() + opening.limits.wall_seconds
         self._lease = Lease.fresh(store.root / "agents")
         self._mark = self._lease.name
-        self._buffer = b""
+        self._buffer = bytearray()
         self._told = False
         opening.folder.mkdir(parents=True, exist_ok=True)
         with (opening.folder / "agent.log").open("ab") as log:
@@ -109,8 +109,10 @@ class CommandSession:
         """The program's next line; None when it ended in peace, or its time is over."""
         assert self._process.stdout  # noqa: S101 - for the type checker: PIPE was asked for
         fd = self._process.stdout.fileno()
-        while b"\n" not in self._buffer:
-            if len(self._buffer) > _LINE_BYTES:
+        searched = 0
+        while (end := self._buffer.find(b"\n", searched)) < 0:
+            searched = len(self._buffer)
+            if searched > _LINE_BYTES:
                 raise AgentFault(f"the agent wrote a line of more than {_LINE_BYTES >> 20} MiB")
             if self._over():
                 return None
@@ -121,7 +123,8 @@ class CommandSession:
                 self._check_ending()
                 return None
             self._buffer += block
-        line, _, self._buffer = self._buffer.partition(b"\n")
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
         return line
 
     def _check_ending(self) -> None:
