@@ -25,31 +25,32 @@ MARK = "STILLROOM_AGENT"
 """In the environment of the program and of all it starts: how leftovers are found."""
 _LINE_BYTES = 16 << 20
 _SLICE_SECONDS = 0.2
-_ENDING_SECONDS = 5.0
-"""From the end of its output to its own."""
 
 
 class Command:
     """One process per rollout, with our environment; its standard error goes to agent.log."""
 
-    def __init__(self, argument: str, store: Store) -> None:
+    def __init__(self, argument: str, store: Store, *, ending_seconds: float = 5.0) -> None:
+        """`ending_seconds`: from the end of the program's output to its own."""
         if not argument.strip():
             raise UserError("shell: needs a command", hint="--agent 'shell:python3 my_agent.py'")
         self.name = f"shell:{argument}"
         self._command = argument
         self._store = store
+        self._ending_seconds = ending_seconds
 
     def begin(self, opening: Opening) -> "CommandSession":
-        return CommandSession(self._command, opening, self._store)
+        return CommandSession(self._command, opening, self._store, self._ending_seconds)
 
 
 class CommandSession:
-    def __init__(self, command: str, opening: Opening, store: Store) -> None:
+    def __init__(self, command: str, opening: Opening, store: Store, ending_seconds: float) -> None:
         self._opening = opening
+        self._ending_seconds = ending_seconds
         self._until = time.monotonic() + opening.limits.wall_seconds
         self._lease = Lease.fresh(store.root / "agents")
         self._mark = self._lease.name
-        self._buffer = b""
+        self._buffer = bytearray()
         self._told = False
         opening.folder.mkdir(parents=True, exist_ok=True)
         with (opening.folder / "agent.log").open("ab") as log:
@@ -109,8 +110,10 @@ class CommandSession:
         """The program's next line; None when it ended in peace, or its time is over."""
         assert self._process.stdout  # noqa: S101 - for the type checker: PIPE was asked for
         fd = self._process.stdout.fileno()
-        while b"\n" not in self._buffer:
-            if len(self._buffer) > _LINE_BYTES:
+        searched = 0
+        while (end := self._buffer.find(b"\n", searched)) < 0:
+            searched = len(self._buffer)
+            if searched > _LINE_BYTES:
                 raise AgentFault(f"the agent wrote a line of more than {_LINE_BYTES >> 20} MiB")
             if self._over():
                 return None
@@ -121,13 +124,13 @@ class CommandSession:
                 self._check_ending()
                 return None
             self._buffer += block
-        line, _, self._buffer = self._buffer.partition(b"\n")
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
         return line
 
     def _check_ending(self) -> None:
-        left = max(self._until - time.monotonic(), 0.0)
         try:
-            status = self._process.wait(timeout=min(_ENDING_SECONDS, left))
+            status = self._process.wait(timeout=self._ending_seconds)
         except subprocess.TimeoutExpired:
             raise AgentFault("the agent closed its output and went on running") from None
         if status != 0:

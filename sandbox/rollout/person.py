@@ -31,7 +31,8 @@ def sit_down(box: Box, workdir: str) -> None:
 
 def _pass_through(terminal: Pty) -> None:
     master, keyboard = terminal.fileno(), sys.stdin.fileno()
-    listening = [master, keyboard]
+    listening = [master]  # the shell's first word says that it is ready for keys
+    prompted = False
     while True:
         ready, _, _ = select.select(listening, [], [], _WAIT_SECONDS)
         if master in ready:
@@ -39,6 +40,9 @@ def _pass_through(terminal: Pty) -> None:
             if not shown:
                 return
             os.write(sys.stdout.fileno(), shown)
+            if not prompted:
+                prompted = True
+                listening.append(keyboard)
         elif terminal.wait(0) is not None:
             return
         if keyboard in ready:
@@ -71,7 +75,7 @@ def _raw_input(terminal: Pty) -> Iterator[None]:
     fd = sys.stdin.fileno()
     before = termios.tcgetattr(fd)
     handler = signal.signal(signal.SIGWINCH, resized)
-    tty.setraw(fd)
+    tty.setraw(fd, termios.TCSADRAIN)  # what was typed ahead is for the box
     try:
         yield
     finally:

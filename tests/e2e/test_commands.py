@@ -166,7 +166,7 @@ def test_changed_files_are_noticed_and_can_be_pinned_again(
     stillroom: Stillroom, task: str, tmp_path: Path
 ):
     source = tmp_path / "repos" / task / "words.py"
-    source.write_text(source.read_text() + "\n\nMORE = 1\n")
+    source.write_text(source.read_text().replace("A word counter", "A counter of words"))
     refused = stillroom("check", task)
     assert refused.status == 2
     assert f"stillroom lock repo {task}" in refused.err

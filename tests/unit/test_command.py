@@ -33,6 +33,7 @@ def session(
     *,
     wall_seconds: float = 30,
     cancelled: threading.Event | None = None,
+    ending_seconds: float = 30,
 ) -> Iterator[CommandSession]:
     path = folder / "agent.py"
     path.write_text(GOOD + program)
@@ -45,7 +46,9 @@ def session(
         folder=folder / "out",
         cancelled=cancelled or threading.Event(),
     )
-    agent = Command(f"exec {sys.executable} -S {path}", Store(folder / "store"))
+    agent = Command(
+        f"exec {sys.executable} -S {path}", Store(folder / "store"), ending_seconds=ending_seconds
+    )
     made = agent.begin(opening)
     try:
         yield made
@@ -193,17 +196,27 @@ def test_a_line_without_an_end_is_a_fault(tmp_path: Path):
 def test_a_program_that_closes_its_output_and_goes_on_is_a_fault(tmp_path: Path):
     program = "import os; hear(); os.close(1); sys.stdin.read()"
     with (
-        session(tmp_path, program, wall_seconds=0.5) as it,
+        session(tmp_path, program, ending_seconds=0.05) as it,
         pytest.raises(AgentFault, match="closed its output"),
     ):
         it.act(Observation())
 
 
 def test_a_program_that_does_not_read_what_it_is_told_cannot_hold_us_up(tmp_path: Path):
-    program = "tell(type='run', command='x'); tell(type='run', command='y'); import threading; threading.Event().wait()"
-    with session(tmp_path, program, wall_seconds=1) as it:
+    program = """
+line = json.dumps({"type": "run", "command": "x"}) + "\\n"
+sys.stdout.write(line * 2)
+sys.stdout.flush()
+import threading
+threading.Event().wait()
+"""
+    cancelled = threading.Event()
+    with session(tmp_path, program, cancelled=cancelled) as it:
         assert it.act(Observation()) == Run("x")
-        assert it.act(Observation(output="x" * 5_000_000)) == Run("y")
+        timer = threading.Timer(0.1, cancelled.set)
+        timer.start()
+        assert it.act(Observation(output="x" * 5_000_000)) == Run("x")
+        timer.join()
 
 
 def marked(mark: str) -> list[int]:

@@ -286,22 +286,39 @@ def test_what_was_submitted_can_be_graded_after_a_task_was_run_twice(tmp_path: P
     ],
 )
 def test_the_last_run_is_gone_on_with_unless_it_is_finished(tmp_path, there, chosen):
-    manifest = Manifest(agent="nop", runtime="fake", tasks={"a": DIGEST}, attempts=2)
     for name, count in there.items():
         with records.Appender(tmp_path / name / "results.jsonl") as out:
             for i in range(count):
                 out.append(ended("a", i))
             out.append(void("a", 9))
-        jsonfile.write(tmp_path / name / "run.json", jsonfile.dumps(manifest))
-    assert choose_out(tmp_path, "run", manifest, wanted=2) == tmp_path / chosen
+        jsonfile.write(tmp_path / name / "run.json", jsonfile.dumps(MANIFEST))
+    assert choose_out(tmp_path, "run", MANIFEST, wanted=2) == tmp_path / chosen
 
 
-def test_an_unfinished_run_of_something_else_is_left_alone(tmp_path: Path):
-    manifest = Manifest(agent="nop", runtime="fake", tasks={"a": DIGEST}, attempts=2)
-    jsonfile.write(tmp_path / "run-1" / "run.json", jsonfile.dumps(manifest))
-    other = replace(manifest, tasks={"b": DIGEST})
-    assert choose_out(tmp_path, "run", manifest) == tmp_path / "run-1"
-    assert choose_out(tmp_path, "run", other) == tmp_path / "run-2"
+def test_a_run_is_finished_when_each_task_has_a_verdict_per_attempt(tmp_path: Path):
+    two = replace(MANIFEST, tasks={"a": DIGEST, "b": DIGEST})
+    with OutFolder(tmp_path / "run-1", two) as out:
+        out.add(ended("a"))
+        assert choose_out(tmp_path, "run", two) == tmp_path / "run-1"
+        out.add(void("b"))
+        assert choose_out(tmp_path, "run", two) == tmp_path / "run-1"
+        out.add(ended("b"))
+    assert choose_out(tmp_path, "run", two) == tmp_path / "run-2"
+
+
+@pytest.mark.parametrize("change", [{"agent": "oracle"}, {"attempts": 2}, {"tasks": {"x": DIGEST}}])
+def test_another_run_is_not_gone_on_with_by_itself(tmp_path: Path, change):
+    with OutFolder(tmp_path / "run-1", MANIFEST):
+        pass
+    assert choose_out(tmp_path, "run", MANIFEST) == tmp_path / "run-1"
+    assert choose_out(tmp_path, "run", replace(MANIFEST, **change)) == tmp_path / "run-2"
+
+
+def test_a_folder_without_a_manifest_is_used_only_while_it_holds_nothing(tmp_path: Path):
+    (tmp_path / "run-1").mkdir()
+    assert choose_out(tmp_path, "run", MANIFEST) == tmp_path / "run-1"
+    (tmp_path / "run-1" / "results.jsonl").write_text("")
+    assert choose_out(tmp_path, "run", MANIFEST) == tmp_path / "run-2"
 
 
 def test_the_manifest_says_what_the_folder_is_a_run_of(tmp_path: Path):

@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,11 @@ FILES = tracked()
 SOURCES = [p for p in FILES if p.suffix == ".py" and p.is_relative_to(ROOT / "sandbox")]
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def shown(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
@@ -51,7 +57,7 @@ def test_functions_stay_small():
     functions = [
         (f"{shown(path)}:{node.lineno} {node.name}", (node.end_lineno or 0) - node.lineno + 1)
         for path in SOURCES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     assert {name: lines for name, lines in functions if lines > MOST_FUNCTION_LINES} == {}
@@ -59,9 +65,7 @@ def test_functions_stay_small():
 
 def test_every_module_begins_with_one_sentence_of_purpose():
     without = [
-        shown(p)
-        for p in SOURCES
-        if p.name != "_version.py" and not ast.get_docstring(ast.parse(p.read_text()))
+        shown(p) for p in SOURCES if p.name != "_version.py" and not ast.get_docstring(tree_of(p))
     ]
     assert without == []
 
@@ -81,7 +85,7 @@ def test_no_file_names_a_place_of_the_machine_it_was_written_on():
 
 def test_there_is_no_finaliser_and_no_work_at_import():
     for path in SOURCES:
-        tree = ast.parse(path.read_text())
+        tree = tree_of(path)
         names = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
         assert "__del__" not in names, shown(path)
         loops = [n for n in tree.body if isinstance(n, ast.For | ast.While | ast.With)]

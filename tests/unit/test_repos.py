@@ -227,8 +227,9 @@ def test_a_source_that_gives_another_commit_is_refused(store: Store, home: Path)
     _, found = repos(store, home, folder_source())
     (home / "project" / "src" / "a.py").write_bytes(b"a = 2\n")
     changed = Repos(store, home, {"it": pinned(folder_source(), found)})
-    with pytest.raises(RepoFault, match=r"refused: `it` gives commit .* not .* as pinned"):
+    with pytest.raises(SpecError, match=r"lock\.yaml: the files of `it` are not those") as caught:
         changed.ensure(found)
+    assert "stillroom lock repo it" in caught.value.hint
     assert not (store.root / "repos" / f"{found.commit}.git").exists()
 
 
