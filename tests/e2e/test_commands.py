@@ -201,14 +201,14 @@ def test_a_person_can_take_the_agents_place(stillroom: Stillroom, task: str, tmp
 
     until(b"Leave the shell")  # keys typed this early wait for the shell
     os.write(master, b"sed -i 's/split(\" \")/split()/' words.py; echo do''ne\r")
-    until(b"\ndone\r\n")
+    until(b"done\r\n")
     until(b"# ")
     os.write(master, b"sleep 1000\r")
     until(b"sleep 1000\r\n")
     os.write(master, b"\x03")
     until(b"# ")
     os.write(master, b"tty && stty size\r")
-    until(b"\n/dev/pts/0\r\n")
+    until(b"/dev/pts/0\r\n")
     until(b"# ")
     os.write(master, b"exit\r")
     until(b"1 of 1 resolved")
