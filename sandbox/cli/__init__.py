@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     # Typer names only some of the errors that its parser raises.
     usage_error: Any = typer.BadParameter.__base__
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     as_json = "--json" in arguments
     signal.signal(signal.SIGTERM, _interrupt)
     try:

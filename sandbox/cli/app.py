@@ -8,7 +8,6 @@ from sandbox.cli import check, doctor, grade, list_, lock, new, play, run, schem
 app = typer.Typer(
     name="stillroom",
     help="Pinned worlds for coding agents, and verdicts that stay the same.",
-    no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

@@ -18,7 +18,7 @@ def check(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
-    r"""Check that the reference solution resolves each task, and that doing nothing does not.
+    """Check that the reference solution resolves each task, and that doing nothing does not.
 
     Exit code 1 when a task is not sound.
 

@@ -10,7 +10,7 @@ Reap = Annotated[bool, typer.Option("--reap", help="Remove what dead runs left b
 
 
 def doctor(*, reap: Reap = False, as_json: AsJson = False) -> int:
-    r"""Say what works on this machine, what is missing, and how to mend it.
+    """Say what works on this machine, what is missing, and how to mend it.
 
     Exit code 1 when no runtime works.
 

@@ -23,7 +23,7 @@ def grade(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
-    r"""Judge the patches of a submissions.jsonl, and write results.jsonl.
+    """Judge the patches of a submissions.jsonl, and write results.jsonl.
 
     Each line is {"task": "...", "patch": "...", "agent": "...", "attempt": 0}; the last two may
     be left out.

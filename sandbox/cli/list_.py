@@ -4,7 +4,7 @@ from sandbox.cli.options import AsJson, SuiteName, Tasks
 
 
 def list_tasks(tasks: Tasks = None, *, suite: SuiteName = None, as_json: AsJson = False) -> int:
-    r"""List tasks: all, those of a suite, or those that match patterns.
+    """List tasks: all, those of a suite, or those that match patterns.
 
     \b
     Examples:

@@ -10,45 +10,49 @@ import typer
 class Kind(StrEnum):
     IMAGE = "image"
     REPO = "repo"
+    TASK = "task"
 
 
-What = Annotated[Kind, typer.Argument(help="image: lock a recipe again; repo: find a pin.")]
-Name = Annotated[
-    str, typer.Argument(help="A recipe of repos/images/, or a name in repos/lock.yaml.")
-]
+What = Annotated[Kind, typer.Argument(help="What is to be pinned.")]
+Name = Annotated[str, typer.Argument(help="Its name.")]
 
 
 def lock(what: What, name: Name) -> int:
-    r"""Lock an image to what the archives have today, or find a repository's commit and tree.
+    """Pin again: an image, a repository, or the hidden tests of a task of this folder.
 
-    Tasks that pin the image's old digest are changed to the new one.
+    An image recipe of repos/images/ is locked to what the archives have today. A repository of
+    repos/lock.yaml is pinned to what its source has. Tasks that pin them are changed too.
 
     \b
     Examples:
       stillroom lock image python-3.11
-      stillroom lock repo click-8.1.3
+      stillroom lock repo my-task
+      stillroom lock task my-task
     """
     from sandbox.cli import options
     from sandbox.cli.progress import ProgressObserver
-    from sandbox.errors import SpecError
-    from sandbox.formats import jsonfile
-    from sandbox.formats.home import bundled_home
-    from sandbox.model.image import ImageLock
-    from sandbox.runtime.locks import image_lock_path, lock_image, pin_repo, repin
+    from sandbox.errors import UserError
+    from sandbox.formats.taskfile import load_task
+    from sandbox.runtime.locks import lock_image, lock_repo, lock_task, repin_image
+    from sandbox.runtime.supplies import Depot
 
-    here = Path.cwd()
-    home = here if (here / "repos").is_dir() else bundled_home()
-    if what is Kind.REPO:
-        pin = pin_repo(options.store(), home, name)
-        print(f'commit: "{pin.commit}"\ntree: "{pin.tree}"')
-        return 0
-    try:
-        old = str(jsonfile.load(image_lock_path(home, name), ImageLock).config_digest)
-    except SpecError:
-        old = ""  # there was none, or none of use
+    home, store = Path.cwd(), options.store()
+    if not (home / "repos").is_dir():
+        raise UserError(
+            f"there is no repos/ in {home}", hint="go to the folder that holds task_specs/"
+        )
     with ProgressObserver(quiet=False) as observer:
-        new = lock_image(options.store(), home, name, observer.preparing)
-    print(f"{name} {new.config_digest}")
-    for path in repin(home, old, new.config_digest) if old else ():
-        print(f"pinned in {path}")
+        if what is Kind.REPO:
+            pin, changed = lock_repo(store, home, name)
+            said = f"{name} commit {pin.commit} tree {pin.tree}"
+        elif what is Kind.TASK:
+            changed = lock_task(Depot(store, observer.preparing), load_task(home, name))
+            said = f"{name}: {'pinned' if changed else 'is pinned already'}"
+        else:
+            lock = lock_image(store, home, name, observer.preparing)
+            changed = repin_image(home, name, lock.config_digest)
+            said = f"{name} {lock.config_digest}"
+    print(said)
+    for path in changed:
+        print(f"changed {path}")
     return 0

@@ -11,7 +11,7 @@ Task = Annotated[str, typer.Argument(help="The new task's id.")]
 
 
 def new(task: Task, *, as_json: AsJson = False) -> int:
-    r"""Write a working skeleton of a task into this folder, to be changed step by step.
+    """Write a working skeleton of a task into this folder, to be changed step by step.
 
     \b
     Examples:

@@ -13,7 +13,7 @@ Task = Annotated[str, typer.Argument(help="A task id.")]
 def play(
     task: Task, *, runtime: RuntimeName = "embedded", out: Out = None, as_json: AsJson = False
 ) -> int:
-    r"""Work on a task yourself, in a real terminal; leave the shell to be judged.
+    """Work on a task yourself, in a real terminal; leave the shell to be judged.
 
     \b
     Examples:

@@ -76,7 +76,16 @@ class ProgressObserver(Observer):
                     self._preparing = None
                 self._task = self._bar.add_task("rollouts", total=total, completed=finished)
             if finished:
-                self._say(f"{finished} of {total} had ended before; going on with the rest")
+                rest = "going on with the rest" if finished < total else "nothing is left to do"
+                self._say(f"{finished} of {total} had ended before; {rest}")
+
+    def phase(self, task: TaskId, attempt: int, name: str) -> None:
+        """When a person plays, there is no run to be shown, and the screen is theirs."""
+        del task, attempt
+        with self._lock:
+            if name == "agent" and self._bar and self._task is None:
+                self._bar.stop()
+                self._bar = None
 
     def ended(self, rollout: Rollout) -> None:
         verdict = rollout.verdict
@@ -100,7 +109,3 @@ class ProgressObserver(Observer):
         else:
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
-
-
-def short(task: TaskId, attempt: int) -> str:
-    return f"{task}#{attempt}"

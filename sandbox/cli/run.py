@@ -29,7 +29,7 @@ def run(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
-    r"""Let an agent work on tasks, judge what it leaves, and write results.jsonl.
+    """Let an agent work on tasks, judge what it leaves, and write results.jsonl.
 
     The same command resumes a run that was stopped; what had ended is not run again.
 

@@ -20,7 +20,7 @@ Name = Annotated[Which, typer.Argument(help="Which file or line.")]
 
 
 def schema(which: Name = Which.TASK) -> int:
-    r"""Print the JSON Schema of a file, for editors and validators.
+    """Print the JSON Schema of a file, for editors and validators.
 
     \b
     Examples:

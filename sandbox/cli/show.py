@@ -11,7 +11,7 @@ What = Annotated[str, typer.Argument(help="A task id, or the folder of a run.")]
 
 
 def show(what: What, *, as_json: AsJson = False) -> int:
-    r"""Show a task's instruction and pins, or a run's results.
+    """Show a task's instruction and pins, or a run's results.
 
     \b
     Examples:

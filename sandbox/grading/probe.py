@@ -18,7 +18,7 @@ def require_stillness(probe: Probe, *, at: float, elapsed: float) -> None:
     if wrong:
         raise VerifierFault(
             "the box did not stand still: " + "; ".join(wrong),
-            hint="`stillroom doctor` says what this machine can hold still",
+            hint="see docs/reference/freeze.md: what is held still, and how",
         )
 
 

@@ -71,7 +71,8 @@ class ImageLock:
     epoch: int
     arch: str
     recipe_sha256: str
-    """Of the recipe (and its bases) this was locked from; a stale lock is noticed."""
+    """Of the recipe (and its bases) this was locked from; the tests compare them, so that a stale
+    lock does not go unnoticed."""
     env: dict[str, str]
     layers: tuple[LayerPin, ...]
     config_digest: Digest

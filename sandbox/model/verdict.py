@@ -34,8 +34,6 @@ class Probe:
 
     clock: Mapping[str, float] = field(default_factory=dict)
     """Name of the way of asking → seconds since the epoch."""
-    elapsed: Mapping[str, float] = field(default_factory=dict)
-    """Same names → seconds on the monotonic clock since the box's clock was set."""
     interfaces: tuple[str, ...] = ()
     reached: tuple[str, ...] = ()
     """Addresses beyond the box that answered or were not refused."""

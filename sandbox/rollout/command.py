@@ -179,7 +179,8 @@ def _action(line: bytes) -> Action:
     try:
         said = json.loads(line)
     except (ValueError, RecursionError) as e:
-        raise AgentFault(f"the agent wrote what is not JSON: {line[:200]!r}", hint=hint) from e
+        said = f"the agent wrote what is not JSON: {line[:200]!r}"
+        raise AgentFault(said, hint=hint, retry=False) from e
     match said:
         case {"type": "run", "command": str(command), **more}:
             return Run(command, _seconds(more.get("seconds")))
@@ -188,14 +189,15 @@ def _action(line: bytes) -> Action:
         case {"type": "submit"}:
             return Submit()
         case _:
-            raise AgentFault(f"the agent wrote what is no action: {line[:200]!r}", hint=hint)
+            said = f"the agent wrote what is no action: {line[:200]!r}"
+            raise AgentFault(said, hint=hint, retry=False)
 
 
 def _seconds(value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e6:
-        raise AgentFault(f"`seconds` should be a number above 0, not {value!r}")
+        raise AgentFault(f"`seconds` should be a number above 0, not {value!r}", retry=False)
     return float(value)
 
 

@@ -127,7 +127,8 @@ class OutFolder:
 def run_name(what: str, who: str, runtime: str) -> str:
     """A folder name for runs of this kind."""
     return "-".join(
-        re.sub(r"[^A-Za-z0-9._]+", "-", part).strip("-")[:40] for part in (what, who, runtime)
+        re.sub(r"[^A-Za-z0-9._]+", "-", part).strip("-")[:40].rstrip("-")
+        for part in (what, who, runtime)
     )
 
 

@@ -1,5 +1,7 @@
 """Making pins: lock an image again, find a repository's commit and tree."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 from sandbox.errors import SpecError, UserError
@@ -9,11 +11,12 @@ from sandbox.formats.home import locate
 from sandbox.formats.repofile import FolderSource, RepoSource, load_repo_lock
 from sandbox.formats.skeleton import repo_entry, task_files, task_yaml
 from sandbox.model.image import ImageLock, ImageRecipe
-from sandbox.model.task import ImagePin, RepoPin
+from sandbox.model.task import ImagePin, RepoPin, TaskSpec
 from sandbox.runtime.image.build import Progress
 from sandbox.runtime.image.resolve import relock
 from sandbox.runtime.repo.pins import Repos
 from sandbox.runtime.store import Store
+from sandbox.runtime.supplies import Depot
 
 _IMAGE = "python-3.11"
 _CLOCK = "2024-05-15T12:00:00Z"
@@ -35,13 +38,52 @@ def lock_image(store: Store, home: Path, name: str, progress: Progress) -> Image
     return lock
 
 
-def repin(home: Path, old: str, new: str) -> list[Path]:
-    """Replace an image digest in every task of `home`; returns the files that changed."""
+def repin_image(home: Path, name: str, digest: str) -> list[Path]:
+    """Pin an image in every task of `home` that uses it; returns the files that changed."""
+    pattern = re.compile(rf"(name: {re.escape(name)}\n\s+digest: )sha256:\w*")
+    return _rewrite_tasks(home, lambda text: pattern.sub(rf"\g<1>{digest}", text))
+
+
+def lock_repo(store: Store, home: Path, name: str) -> tuple[RepoPin, list[Path]]:
+    """Pin a repository to what its source has now, in repos/lock.yaml and in every task."""
+    path = home / "repos" / "lock.yaml"
+    pin = pin_repo(store, home, name)
+    entry = re.compile(rf"(?m)^  {re.escape(name)}:\n(?:(?:    .*)?\n)+")
+    text = yamlfile.read_text(path)
+    fresh = entry.sub(lambda found: _with_pin(found[0], pin), text + "\n").rstrip("\n") + "\n"
+    changed = []
+    if fresh != text:
+        jsonfile.write(path, fresh)
+        changed.append(path)
+    named = re.compile(rf"name: {re.escape(name)}\n\s+commit: .*\n\s+tree: .*")
+    return pin, changed + _rewrite_tasks(
+        home, lambda text: named.sub(lambda found: _with_pin(found[0], pin), text)
+    )
+
+
+def lock_task(depot: Depot, task: TaskSpec) -> list[Path]:
+    """Pin the hidden tests of a task to what they are now."""
+    found = tree_digest(depot.hidden_tests(task))
+    old = task.verifier.bundle.digest
+    path = Path(task.home) / "task_specs" / task.id / "task.yaml"
+    text = yamlfile.read_text(path)
+    if found == old:
+        return []
+    jsonfile.write(path, text.replace(old, found))
+    return [path]
+
+
+def _with_pin(text: str, pin: RepoPin) -> str:
+    text = re.sub(r"(\bcommit: ).*", rf'\g<1>"{pin.commit}"', text)
+    return re.sub(r"(\btree: ).*", rf'\g<1>"{pin.tree}"', text)
+
+
+def _rewrite_tasks(home: Path, change: Callable[[str], str]) -> list[Path]:
     changed = []
     for path in sorted((home / "task_specs").glob("*/task.yaml")):
         text = yamlfile.read_text(path)
-        if old != new and old in text:
-            jsonfile.write(path, text.replace(old, new))
+        if (fresh := change(text)) != text:
+            jsonfile.write(path, fresh)
             changed.append(path)
     return changed
 
@@ -54,6 +96,13 @@ def pin_repo(store: Store, home: Path, name: str) -> RepoPin:
             f"there is no `{name}`",
             where=str(home / "repos" / "lock.yaml"),
             hint="known: " + ", ".join(sorted(lock.repos)),
+        )
+    source = lock.repos[name]
+    if source.git and not int(source.commit, 16):
+        raise SpecError(
+            f"`{name}` names no commit",
+            where=str(home / "repos" / "lock.yaml"),
+            hint=f"choose one and write it there: git ls-remote {source.git.url}",
         )
     return Repos(store, home / "repos", dict(lock.repos)).pin_of(name)
 

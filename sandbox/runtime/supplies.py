@@ -92,19 +92,21 @@ class Depot:
 
     def bundle(self, task: TaskSpec) -> list[Entry]:
         """The hidden tests, if they are what the task pins."""
-        spec = task.verifier.bundle
-        if spec.repo:
-            repo = self._repos_of(Path(task.home)).ensure(spec.repo)
-            entries = read_files(repo, spec.paths)
-        else:
-            folder = Path(task.home) / "verifiers" / task.id / (spec.folder or "")
-            entries = list(folder_entries(folder))
+        spec, entries = task.verifier.bundle, self.hidden_tests(task)
         if (found := tree_digest(entries)) != spec.digest:
             raise VerifierFault(
                 f"refused: the hidden tests of `{task.id}` are {found}, not {spec.digest} as pinned",
+                hint=f"if the change is meant: stillroom lock task {task.id}",
                 retry=False,
             )
         return entries
+
+    def hidden_tests(self, task: TaskSpec) -> list[Entry]:
+        """The hidden tests as they are, pinned or not."""
+        spec = task.verifier.bundle
+        if spec.repo:
+            return read_files(self._repos_of(Path(task.home)).ensure(spec.repo), spec.paths)
+        return list(folder_entries(Path(task.home) / "verifiers" / task.id / (spec.folder or "")))
 
     def solution(self, task: TaskSpec, supplies: Supplies) -> bytes:
         """The reference solution as a patch."""

@@ -1,6 +1,7 @@
 """Bad input: one clear error with its place, exit code 2, no traceback, and nothing is lost."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -59,7 +60,7 @@ SPECS: dict[str, tuple[str, Callable[[str], str], str]] = {
     "a relative workdir": ("task", replace("/workspace/h11\n", "h11\n"), "plain absolute path"),
     "a way out": ("task", replace("paths: [h11]", "paths: [../etc]"), "does not stay within"),
     "no paths": ("task", replace("paths: [h11]", "paths: []"), "nothing would be submitted"),
-    "a number for a list": ("task", replace("paths: [h11]", "paths: 3"), "list"),
+    "a number for a list": ("task", replace("paths: [h11]", "paths: 3"), "array"),
     "no solution": ("task", replace("solution:\n  repo:", "solution:\n  paths: [h11]\n  rpo:"), "rpo"),
     "a local time": ("task", replace("T12:00:00Z", "T12:00:00"), "write it in UTC"),
     "no such day": ("task", replace("2022-10-12", "2022-13-12"), "no day of the calendar"),
@@ -81,8 +82,7 @@ SPECS: dict[str, tuple[str, Callable[[str], str], str]] = {
 
 
 def _commit(text: str, value: str) -> str:
-    head, _, rest = text.partition('commit: "')
-    return f'{head}commit: "{value}"{rest[40:]}'
+    return re.sub(r'commit: "\w{40}"', f'commit: "{value}"', text, count=1)
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -179,13 +179,10 @@ def test_nothing_selected_has_an_exit_code_of_its_own(
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "nothing-selected"
 
 
-def test_an_unknown_error_is_our_bug_and_loud(home: Path, capsys: pytest.CaptureFixture[str]):
+def test_an_unknown_error_is_our_bug_and_loud(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
     (home / "broken.py").write_text("def agent():\n    raise ZeroDivisionError('ours')\n")
-    import sys
-
-    sys.path.insert(0, str(home))
-    try:
-        assert main(["run", TASK, "--agent", "broken:agent"]) == 70
-    finally:
-        sys.path.remove(str(home))
+    monkeypatch.syspath_prepend(home)
+    assert main(["run", TASK, "--agent", "broken:agent"]) == 70
     assert "Traceback" in capsys.readouterr().err

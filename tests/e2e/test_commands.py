@@ -162,6 +162,23 @@ def test_tampered_hidden_tests_are_refused_by_name(stillroom: Stillroom, task: s
     assert done.lines[0]["verdict"] is None
 
 
+def test_changed_files_are_noticed_and_can_be_pinned_again(
+    stillroom: Stillroom, task: str, tmp_path: Path
+):
+    source = tmp_path / "repos" / task / "words.py"
+    source.write_text(source.read_text() + "\n\nMORE = 1\n")
+    refused = stillroom("check", task)
+    assert refused.status == 2
+    assert f"stillroom lock repo {task}" in refused.err
+    assert stillroom("lock", "repo", task).status == 0
+    tests = tmp_path / "verifiers" / task / "bundle" / "tests" / "test_words.py"
+    tests.write_text(tests.read_text() + "\n")
+    assert stillroom("lock", "task", task).status == 0
+    done = stillroom("check", task)
+    assert done.status == 0, done.out + done.err
+    assert "already" in stillroom("lock", "task", task).out
+
+
 def test_a_person_can_take_the_agents_place(stillroom: Stillroom, task: str, tmp_path: Path):
     """With a real terminal: keys in, screen out, window size, and a verdict at the end."""
     pid, master = pty.fork()

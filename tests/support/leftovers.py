@@ -43,7 +43,7 @@ def _mounts(store: Store) -> list[str]:
 
 
 def _groups(store: Store) -> list[str]:
-    groups = cgroup.detect(tag(store))
+    groups = cgroup.detect(parent=tag(store))
     return [f"cgroup {name}" for name in groups.boxes()] if groups else []
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 ROOT = "/sys/fs/cgroup"
+PARENT = "stillroom"
 _V1 = ("memory", "pids", "cpu")
 _PERIOD_MICROSECONDS = 100_000
 
@@ -21,7 +22,7 @@ class Cgroups:
     folders: tuple[str, ...]
     """One per v1 controller, or the one of v2."""
     version: int
-    parent: str
+    parent: str = PARENT
     """Our group in each of them: the boxes of one store lie below it."""
 
     def paths(self, box: str) -> list[str]:
@@ -116,7 +117,7 @@ class Cgroups:
                     _write(control, f"+{name}")
 
 
-def detect(parent: str, root: str = ROOT) -> Cgroups | None:
+def detect(root: str = ROOT, *, parent: str = PARENT) -> Cgroups | None:
     """What this machine has, or None when memory and pids cannot be limited."""
     if os.path.exists(os.path.join(root, "cgroup.controllers")):
         with open(os.path.join(root, "cgroup.controllers"), encoding="ascii") as f:

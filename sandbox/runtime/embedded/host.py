@@ -79,8 +79,9 @@ class EmbeddedRuntime:
 
     def reap(self) -> list[str]:
         """Boxes of dead runs: their processes are dead already; folders and groups are not."""
+        self._require()
         gone = []
-        groups = cgroup.detect(self._tag)
+        groups = cgroup.detect(parent=self._tag)
         for lease in orphans(self._folder):
             with lease:
                 folder = lease.path.with_suffix("")
@@ -104,11 +105,13 @@ class EmbeddedRuntime:
         with self._lock:
             self._boxes.pop(box_id, None)
 
-    def _ready(self) -> tuple["_Zygote", cgroup.Cgroups]:
-        why = missing()
-        if why:
+    def _require(self) -> None:
+        if why := missing():
             raise RuntimeFault("; ".join(why), hint=HINT, retry=False)
-        groups = cgroup.detect(self._tag)
+
+    def _ready(self) -> tuple["_Zygote", cgroup.Cgroups]:
+        self._require()
+        groups = cgroup.detect(parent=self._tag)
         if groups is None:
             raise RuntimeFault("no memory and pids cgroups here", hint=HINT, retry=False)
         with self._lock:
@@ -245,6 +248,6 @@ def missing() -> list[str]:
         lacks.append("the embedded runtime needs root")
     elif os.uname().machine not in kernel.MACHINES:
         lacks.append(f"the embedded runtime does not know {os.uname().machine}")
-    elif cgroup.detect("stillroom") is None:
+    elif cgroup.detect() is None:
         lacks.append("the embedded runtime needs the memory and pids cgroups")
     return lacks

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.errors import RepoFault
+from sandbox.errors import RepoFault, SpecError
 from sandbox.formats.digest import Entry
 from sandbox.formats.repofile import RepoSource
 from sandbox.model.task import RepoPin
@@ -49,6 +49,8 @@ class Repos:
                 f"{self._home / 'lock.yaml'} says {source.commit}, {source.tree}",
                 retry=False,
             )
+        if source.folder:
+            self._require_unchanged(pin)
         folder = self._store.root / "repos" / f"{pin.commit}.git"
         with self._store.lock(f"repo-{pin.commit}"):
             if not folder.exists():
@@ -63,6 +65,15 @@ class Repos:
             commit = import_source(self._store, self._home, source, name, scratch / "repo.git")
             tree = git_text(scratch / "repo.git", "rev-parse", f"{commit}^{{tree}}")
         return RepoPin(name=name, commit=commit, tree=tree)
+
+    def _require_unchanged(self, pin: RepoPin) -> None:
+        """Own files are edited in place: a run must not quietly go on with what they were."""
+        if self.pin_of(pin.name).commit != pin.commit:
+            raise SpecError(
+                f"the files of `{pin.name}` are not those that its pin names",
+                where=str(self._home / "lock.yaml"),
+                hint=f"if the change is meant: stillroom lock repo {pin.name}",
+            )
 
     def _obtain(self, source: RepoSource, pin: RepoPin, folder: Path) -> None:
         with self._store.scratch() as scratch:
