@@ -7,7 +7,6 @@ import pytest
 from sandbox.runtime.embedded.cgroup import Cgroups, detect, join
 
 MIB = 1 << 20
-PARENT = "stillroom"
 V1_FILES = {
     "memory": ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"],
     "pids": ["pids.max"],
@@ -39,7 +38,7 @@ def v2(root: Path, *, controllers: str = "cpuset cpu io memory pids") -> Path:
 
 
 def found(root: Path) -> Cgroups:
-    groups = detect(PARENT, str(root))
+    groups = detect(str(root))
     assert groups is not None
     return groups
 
@@ -82,14 +81,14 @@ def test_a_hybrid_machine_s_v1_controllers_are_used(tmp_path: Path):
 
 @pytest.mark.parametrize("controllers", ["", "cpu io", "memory", "pids cpu"])
 def test_a_v2_machine_that_cannot_limit_memory_and_pids_has_no_groups(tmp_path, controllers):
-    assert detect(PARENT, str(v2(tmp_path, controllers=controllers))) is None
+    assert detect(str(v2(tmp_path, controllers=controllers))) is None
 
 
 def test_a_machine_without_controllers_has_no_groups(tmp_path: Path):
-    assert detect(PARENT, str(tmp_path)) is None
-    assert detect(PARENT, str(tmp_path / "none")) is None
+    assert detect(str(tmp_path)) is None
+    assert detect(str(tmp_path / "none")) is None
     (tmp_path / "memory").mkdir()
-    assert detect(PARENT, str(tmp_path)) is None
+    assert detect(str(tmp_path)) is None
 
 
 def test_v1_without_cpu_still_limits_memory_and_pids(tmp_path: Path):
@@ -129,7 +128,7 @@ def test_joining_writes_to_every_group(tmp_path: Path):
 
 
 def test_groups_are_listed_and_removed_once_they_are_empty(tmp_path: Path):
-    groups = Cgroups((str(tmp_path / "memory"), str(tmp_path / "pids")), 1, PARENT)
+    groups = Cgroups((str(tmp_path / "memory"), str(tmp_path / "pids")), 1)
     for path in groups.paths("a"):
         Path(path).mkdir(parents=True)
     Path(groups.paths("b")[1]).mkdir(parents=True)

@@ -44,7 +44,7 @@ def test_the_clock_may_have_ticked_since_it_was_set(seen):
 def test_what_moved_is_told(probe, says):
     with pytest.raises(VerifierFault, match=says) as caught:
         require_stillness(probe, at=AT, elapsed=2)
-    assert "freeze" in caught.value.hint
+    assert "docs/reference/freeze.md" in caught.value.hint
 
 
 def test_all_differences_are_told_at_once():

@@ -117,7 +117,7 @@ class Cgroups:
                     _write(control, f"+{name}")
 
 
-def detect(parent: str = PARENT, root: str = ROOT) -> Cgroups | None:
+def detect(root: str = ROOT, *, parent: str = PARENT) -> Cgroups | None:
     """What this machine has, or None when memory and pids cannot be limited."""
     if os.path.exists(os.path.join(root, "cgroup.controllers")):
         with open(os.path.join(root, "cgroup.controllers"), encoding="ascii") as f:
