@@ -1,11 +1,10 @@
-"""Pinned repositories: the same commit everywhere, verified on every use, without a future."""
+"""Pinned repositories: the same commit everywhere, verified on every use."""
 
 import gzip
 import hashlib
 import io
 import os
 import shutil
-import stat
 import subprocess
 import sys
 import tarfile
@@ -16,56 +15,12 @@ import pytest
 
 from sandbox.errors import RepoFault, SpecError
 from sandbox.formats.digest import Entry
-from sandbox.formats.repofile import FolderSource, GitSource, PypiSource, RepoSource, load_repo_lock
+from sandbox.formats.repofile import PypiSource, RepoSource
 from sandbox.model.task import RepoPin
 from sandbox.runtime.repo.pins import Repos, read_files, verify
-from sandbox.runtime.repo.worktree import seed
 from sandbox.runtime.store import Store
-from tests.support.gits import commit, git, objects, pin, reachable, text
-
-HEX40, HEX64 = "a" * 40, "b" * 64
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """repos/, with a folder that holds one of everything."""
-    project = tmp_path / "repos" / "project"
-    (project / "src" / "__pycache__").mkdir(parents=True)
-    (project / "src" / "__pycache__" / "a.pyc").write_bytes(b"x")
-    (project / "src" / "a.py").write_bytes(b"a = 1\r\n")
-    (project / "src" / "run").write_bytes(b"#!/bin/sh\n")
-    (project / "src" / "run").chmod(0o755)
-    (project / "link").symlink_to("src/a.py")
-    (project / 'odd "name"\n\t').write_bytes(b"")
-    (project / os.fsdecode(b"\xff")).write_bytes(bytes(range(256)))
-    (project / ".gitattributes").write_text("* text=auto eol=crlf ident\n")
-    (project / ".gitignore").write_text("*.py\n")
-    return tmp_path / "repos"
-
-
-def pinned(source: RepoSource, found: RepoPin) -> RepoSource:
-    return RepoSource(
-        commit=found.commit,
-        tree=found.tree,
-        pypi=source.pypi,
-        git=source.git,
-        folder=source.folder,
-    )
-
-
-def repos(store: Store, home: Path, source: RepoSource) -> tuple[Repos, RepoPin]:
-    """The sources with the pin that they turn out to have."""
-    found = Repos(store, home, {"it": source}).pin_of("it")
-    return Repos(store, home, {"it": pinned(source, found)}), found
-
-
-def folder_source() -> RepoSource:
-    return RepoSource(commit="", tree="", folder=FolderSource(path="project"))
+from tests.support.gits import git
+from tests.support.repos import HEX40, folder_source, pinned, repos
 
 
 def sdist(store: Store, build: Callable[[tarfile.TarFile], None]) -> Path:
@@ -301,157 +256,3 @@ def loosen(folder: Path) -> None:
         for path in pack.parent.glob(pack.stem + ".*"):
             path.unlink()
         git(folder, f"--git-dir={folder}", "unpack-objects", "-q", feed=data)
-
-
-@pytest.fixture
-def upstream(tmp_path: Path) -> tuple[Path, str]:
-    """A repository with a past and a future, tags, branches, notes; the commit in the middle."""
-    folder = tmp_path / "upstream"
-    folder.mkdir()
-    git(folder, "init", "--quiet", "--initial-branch=trunk")
-    (folder / "a").write_text("1\n")
-    commit(folder, "first")
-    (folder / "run").write_text("#!/bin/sh\n")
-    (folder / "run").chmod(0o755)
-    (folder / "a").write_text("2\n")
-    middle = commit(folder, "second")
-    git(folder, "tag", "-a", "v2", "-m", "the middle")
-    git(folder, "checkout", "--quiet", "-b", "side")
-    (folder / "secret").write_text("the solution, on a branch\n")
-    commit(folder, "aside")
-    git(folder, "checkout", "--quiet", "trunk")
-    (folder / "a").write_text("3: the solution\n")
-    commit(folder, "third")
-    git(folder, "tag", "v3")
-    git(folder, "notes", "add", "-m", "a note", middle)
-    (folder / "a").write_text("stashed solution\n")
-    git(folder, "stash")
-    return folder, middle
-
-
-def git_source(commit: str) -> RepoSource:
-    return RepoSource(commit=commit, tree="", git=GitSource(url="../upstream"))
-
-
-def test_a_box_gets_exactly_what_the_pin_reaches(store: Store, home: Path, upstream):
-    folder, middle = upstream
-    source, found = git_source(middle), pin(folder, "it", middle)
-    kept = Repos(store, home, {"it": pinned(source, found)}).ensure(found)
-    assert objects(kept.folder) == reachable(folder / ".git", middle)
-
-    inside = seed(store, kept, "/work/it").folder / "work" / "it"
-    dot_git = inside / ".git"
-    assert objects(dot_git) == reachable(folder / ".git", middle)
-    assert text(inside, "for-each-ref", "--format=%(refname) %(objectname)") == (
-        f"refs/heads/main {middle}"
-    )
-    assert text(inside, "rev-parse", "HEAD") == middle
-    assert text(inside, "remote") == ""
-    assert text(inside, "stash", "list") == ""
-    for left in (
-        "logs",
-        "FETCH_HEAD",
-        "ORIG_HEAD",
-        "hooks",
-        "packed-refs",
-        "objects/info/alternates",
-    ):
-        assert not (dot_git / left).exists(), left
-    settings = (dot_git / "config").read_text()
-    assert "upstream" not in settings
-    assert str(store.root) not in settings
-    assert text(inside, "status", "--porcelain") == ""
-    assert (inside / "a").read_text() == "2\n"
-    assert (inside / "run").stat().st_mode & stat.S_IXUSR
-    assert git(inside, "fsck", "--unreachable", "--no-reflogs") == b""
-
-
-def contents(tar: Path) -> dict[str, bytes]:
-    """All but the index, which holds the inode numbers of the machine it was made on."""
-    with tarfile.open(tar) as found:
-        files = {m.name: found.extractfile(m) for m in found if m.isfile()}
-        return {n: f.read() for n, f in files.items() if f and not n.endswith(".git/index")}
-
-
-def test_a_seed_is_the_same_on_every_machine(store: Store, home: Path, upstream):
-    folder, middle = upstream
-    found = pin(folder, "it", middle)
-    sources = {"it": pinned(git_source(middle), found)}
-    first = seed(store, Repos(store, home, sources).ensure(found), "/w")
-    other = Store(store.root.with_name("other"))
-    again = seed(other, Repos(other, home, sources).ensure(found), "/w")
-    assert contents(first.tar) == contents(again.tar)
-    with tarfile.open(first.tar) as tar:
-        assert {(m.uid, m.gid, m.uname, int(m.mtime)) for m in tar} == {(0, 0, "", 1000000000)}
-
-
-def test_a_changed_seed_is_made_again(store: Store, home: Path):
-    made, found = repos(store, home, folder_source())
-    first = seed(store, made.ensure(found), "/w")
-    before = contents(first.tar)
-    (first.folder / "w" / "src" / "a.py").write_text("tampered")
-    assert contents(seed(store, made.ensure(found), "/w").tar) == before
-    assert (first.folder / "w" / "src" / "a.py").read_bytes() == b"a = 1\r\n"
-    first.tar.write_bytes(b"tampered")
-    assert contents(seed(store, made.ensure(found), "/w").tar) == before
-
-
-def test_files_are_read_from_the_tree_by_path(store: Store, home: Path):
-    made, found = repos(store, home, folder_source())
-    repo = made.ensure(found)
-    assert [e.path for e in read_files(repo, ["src"])] == ["src/a.py", "src/run"]
-    assert [e.path for e in read_files(repo, ["src/a.py", "link"])] == ["link", "src/a.py"]
-    with pytest.raises(RepoFault, match="`it` has no `sr`"):
-        read_files(repo, ["sr"])
-    assert read_files(repo, ["sr"], missing_ok=True) == []
-
-
-LOCK = f"""\
-schema: 1
-repos:
-  it:
-    commit: "{HEX40}"
-    tree: "{HEX40}"
-    pypi:
-      project: p
-      version: "1"
-      file: p-1.tar.gz
-      sha256: {HEX64}
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "line", "says"),
-    [
-        (f'commit: "{HEX40}"', 'commit: "abc"', 4, "`abc` is not a commit id"),
-        (f'tree: "{HEX40}"', "tree: main", 5, "`main` is not a tree id"),
-        (HEX64, "00ff", 10, "`00ff` is not a sha256"),
-        ("    pypi:", "    folder: {path: x}\n    pypi:", 3, "exactly one of"),
-        ("  it:", "  '../it':", 3, "is not a name"),
-        ("  it:", "  ' ':", 3, "is not a name"),
-        ("    pypi:", "    pipy:", 6, "unknown key `repos.it.pipy`"),
-        ("      file:", "      fil:", 9, "unknown key `repos.it.pypi.fil`"),
-        ('version: "1"', "version: 1.10", 8, "should be a string"),
-        ("schema: 1", "schema: 2", 1, "`schema`"),
-    ],
-)
-def test_a_malformed_lock_is_one_error_at_its_line(tmp_path: Path, old, new, line, says):
-    path = tmp_path / "repos" / "lock.yaml"
-    path.parent.mkdir()
-    assert old in LOCK
-    path.write_text(LOCK.replace(old, new, 1))
-    with pytest.raises(SpecError) as caught:
-        load_repo_lock(tmp_path)
-    assert caught.value.where == f"{path}:{line}"
-    assert says in str(caught.value)
-
-
-@pytest.mark.parametrize("url", ["ext::sh -c id", "fd::7", "--upload-pack=id"])
-def test_an_address_that_runs_something_is_refused(tmp_path: Path, url: str):
-    path = tmp_path / "repos" / "lock.yaml"
-    path.parent.mkdir()
-    text = LOCK[: LOCK.index("    pypi")] + f"    git:\n      url: '{url}'\n"
-    path.write_text(text)
-    with pytest.raises(SpecError, match="not an address we clone from") as caught:
-        load_repo_lock(tmp_path)
-    assert caught.value.where == f"{path}:7"
