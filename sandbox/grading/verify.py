@@ -20,6 +20,14 @@ _FOLDER = "/verify"
 _APPLY_SECONDS = 120.0
 _RECORD_BYTES = 64 << 20
 _LOG_CHARACTERS = 1 << 18
+_ROOM = """
+for place; do
+    parent=$(dirname "$place")
+    mkdir -p -- "$parent" || exit 1
+    [ "$(readlink -f -- "$parent")" = "$parent" ] || { echo "$parent is a link" >&2; exit 1; }
+done
+rm -rf -- "$@"
+"""
 _MOST_OUTSIDE = 1000
 """Paths that are left out are named on a command line, which holds only so much."""
 
@@ -47,6 +55,10 @@ def verify(
         refused, outside = _apply(box, task, submission.patch)
         if refused:
             return Evidence(ran=Ran.REJECTED, detail=refused, outside=outside)
+        if refused := _make_room(box, task):
+            if submission.patch.strip():
+                return Evidence(ran=Ran.REJECTED, detail=refused, outside=outside)
+            raise VerifierFault(refused)
         _put_tests(box, task, supplies)
         began = now()
         done = box.exec(
@@ -93,12 +105,18 @@ def _strays(box: Box, task: TaskSpec) -> str:
     return f"the patch changes what is not declared: {', '.join(strays[:5])}" if strays else ""
 
 
+def _make_room(box: Box, task: TaskSpec) -> str:
+    """Remove what stands where the hidden tests go. Returns why that cannot be done.
+
+    A submission may have put a file, or a link to elsewhere, where a folder has to be.
+    """
+    places = [f"{task.workdir}/{p}" for p in task.verifier.bundle.paths]
+    done = box.exec(["sh", "-c", _ROOM, "sh", *places], seconds=_APPLY_SECONDS, cwd="/")
+    return "" if done.exit_code == 0 else _said("there is no room for the hidden tests", done)
+
+
 def _put_tests(box: Box, task: TaskSpec, supplies: Supplies) -> None:
     """Only now, and in this box only. They replace what the repository has in their places."""
-    places = [f"{task.workdir}/{p}" for p in task.verifier.bundle.paths]
-    removed = box.exec(["rm", "-rf", "--", *places], seconds=_APPLY_SECONDS, cwd="/")
-    if removed.exit_code != 0:
-        raise VerifierFault(_said("cannot make room for the hidden tests", removed))
     box.put(supplies.bundle, task.workdir)
     options = "".join(f"{k} = {_ini(v)}\n" for k, v in sorted(task.verifier.options.items()))
     plan = {

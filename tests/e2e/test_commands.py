@@ -151,6 +151,28 @@ def test_what_lies_outside_the_declared_paths_does_not_count(
     assert len(evidence["report"]) == 5, "the tests ran as they are"
 
 
+def test_a_submission_cannot_keep_the_hidden_tests_out(
+    stillroom: Stillroom, task: str, tmp_path: Path
+):
+    """A link where their folder's parent has to be: rejected, not void, and nothing lands there."""
+    spec = tmp_path / "task_specs" / task / "task.yaml"
+    text = spec.read_text().replace("[words.py]", "[words.py, deep]")
+    text = text.replace("paths: [tests]", "paths: [deep/tests]").replace(
+        "run: [tests]", "run: [deep]"
+    )
+    spec.write_text(text)
+    bundle = tmp_path / "verifiers" / task / "bundle"
+    (bundle / "deep").mkdir()
+    (bundle / "tests").rename(bundle / "deep" / "tests")
+    assert stillroom("lock", "task", task).status == 0
+    head = "diff --git a/deep b/deep\nnew file mode 120000\n--- /dev/null\n+++ b/deep\n"
+    patch = head + "@@ -0,0 +1 @@\n+/usr/lib\n\\ No newline at end of file\n"
+    (tmp_path / "s.jsonl").write_text(json.dumps({"task": task, "patch": patch}) + "\n")
+    done = stillroom("grade", "s.jsonl", "--json")
+    assert done.status == 0, done.out
+    assert "no room for the hidden tests" in done.lines[0]["verdict"]["reason"]
+
+
 def test_tampered_hidden_tests_are_refused_by_name(stillroom: Stillroom, task: str, tmp_path: Path):
     tests = tmp_path / "verifiers" / task / "bundle" / "tests" / "test_words.py"
     tests.write_text(tests.read_text() + "\n")

@@ -86,7 +86,7 @@ def test_the_hidden_tests_come_after_the_submission_and_replace_what_was_there(v
     it = verified(told(GOOD), apply=said("1\t1\tsrc/a.py\0"))
     it.evidence(b"a patch")
     (box,) = it.runtime.boxes
-    assert [c.argv[0] for c in box.calls] == ["git", "git", "git", "rm", "/usr/bin/python3"]
+    assert [c.argv[0] for c in box.calls] == ["git", "git", "git", "sh", "/usr/bin/python3"]
     assert box.calls[0].input == b"a patch"
     assert box.files["/work/toy/tests/test_a.py"].data == b"def test_one(): ...\n"
     assert box.files["/verify/pytest.ini"].data == b"[pytest]\nmarkers = slow\n"
@@ -145,11 +145,19 @@ def test_a_runner_that_did_not_start_is_a_fault_that_says_why(verified):
             verified(runner).evidence()
 
 
-def test_room_that_cannot_be_made_for_the_tests_is_a_fault(tmp_path: Path):
+def test_room_that_cannot_be_made_for_the_tests_is_ours_only_without_a_patch(tmp_path: Path):
+    def reply(box: FakeBox, call: Call) -> ExecResult | None:
+        if call.argv[0] == "git":
+            return said("1\t1\tsrc/a.py\0" if "--numstat" in call.argv else "")
+        return said("", 1) if call.argv[0] == "sh" else None
+
     it = Verified(tmp_path, told(GOOD))
-    it.runtime = FakeRuntime(lambda _, call: said("", 1) if call.argv[0] == "rm" else None)
-    with pytest.raises(VerifierFault, match="cannot make room"):
+    it.runtime = FakeRuntime(reply)
+    with pytest.raises(VerifierFault, match="no room for the hidden tests"):
         it.evidence()
+    evidence = it.evidence(b"a patch")
+    assert evidence.ran is Ran.REJECTED
+    assert judge(it.task.verifier, evidence).reward == 0.0
 
 
 @pytest.mark.parametrize(
