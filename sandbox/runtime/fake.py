@@ -142,6 +142,8 @@ class FakeBox:
             case ("test", "-d", path):
                 home = path in ("/", self.spec.workdir)
                 return said(exit_code=0 if home or any(self._below(path)) else 1)
+            case ("realpath", "-m", "--", *paths):
+                return said("".join(f"{path}\n" for path in paths))
             case ("rm", "-rf", "--", *paths):
                 for path in paths:
                     for name in [path, *self._below(path)]:

@@ -86,7 +86,14 @@ def test_the_hidden_tests_come_after_the_submission_and_replace_what_was_there(v
     it = verified(told(GOOD), apply=said("1\t1\tsrc/a.py\0"))
     it.evidence(b"a patch")
     (box,) = it.runtime.boxes
-    assert [c.argv[0] for c in box.calls] == ["git", "git", "git", "sh", "/usr/bin/python3"]
+    assert [c.argv[0] for c in box.calls] == [
+        "git",
+        "git",
+        "git",
+        "realpath",
+        "rm",
+        "/usr/bin/python3",
+    ]
     assert box.calls[0].input == b"a patch"
     assert box.files["/work/toy/tests/test_a.py"].data == b"def test_one(): ...\n"
     assert box.files["/verify/pytest.ini"].data == b"[pytest]\nmarkers = slow\n"
@@ -149,7 +156,7 @@ def test_room_that_cannot_be_made_for_the_tests_is_ours_only_without_a_patch(tmp
     def reply(box: FakeBox, call: Call) -> ExecResult | None:
         if call.argv[0] == "git":
             return said("1\t1\tsrc/a.py\0" if "--numstat" in call.argv else "")
-        return said("", 1) if call.argv[0] == "sh" else None
+        return said("", 1) if call.argv[0] == "rm" else None
 
     it = Verified(tmp_path, told(GOOD))
     it.runtime = FakeRuntime(reply)
