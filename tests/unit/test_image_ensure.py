@@ -20,6 +20,7 @@ from sandbox.runtime.image.stored import layer_folder, layer_tar, unpacked
 from sandbox.runtime.store import Store, remove_tree
 
 UNKNOWN = Digest("")
+REF = "host/toy@sha256:1"
 WHEEL = "toy-1.0-py3-none-any.whl"
 MODULE = "usr/local/lib/python3.11/dist-packages/toy.py"
 
@@ -148,30 +149,39 @@ def test_a_missing_tar_is_made_again(store, lock):
     assert ensure(store, lock, quiet).layers[0].tar.exists()
 
 
-def test_a_registry_may_have_it(store, lock, tmp_path):
+def test_a_registry_may_have_it(store, lock):
     build(store, lock, quiet)
-    diff_id = lock.layers[0].diff_id
-    pulled = tmp_path / "pulled"
-    pulled.mkdir()
-    layer_tar(store, diff_id).rename(pulled / layer_tar(store, diff_id).name)
+    tar = layer_tar(store, lock.layers[0].diff_id)
+    content = tar.read_bytes()
+    tar.unlink()
     store.blob(lock.layers[0].wheels[0].sha256).unlink()
     asked = []
 
-    def pull(ref):
-        asked.append(ref)
-        return pulled
+    def pull(lock, folder, progress):
+        asked.append(lock.ref)
+        (folder / tar.name).write_bytes(content)
 
-    lock = replace(lock, ref="host/toy@sha256:1")
+    lock = replace(lock, ref=REF)
     assert ensure(store, lock, quiet, pull=pull).digest == lock.config_digest
-    assert asked == ["host/toy@sha256:1"]
+    assert ensure(store, lock, quiet, pull=pull).digest == lock.config_digest
+    assert asked == [REF]
 
 
-def test_what_a_registry_says_is_not_believed(store, lock, tmp_path):
-    name = layer_tar(store, lock.layers[0].diff_id).name
-    (tmp_path / name).write_bytes(b"something else")
-    lock = replace(lock, ref="host/toy@sha256:1")
-    with pytest.raises(ImageFault, match="a layer of host/toy@sha256:1 is not what was pinned"):
-        ensure(store, lock, quiet, pull=lambda _: tmp_path)
+def test_what_a_registry_says_is_not_believed(store, lock):
+    tar = layer_tar(store, lock.layers[0].diff_id)
+
+    def pull(lock, folder, progress):
+        (folder / tar.name).write_bytes(b"something else")
+
+    with pytest.raises(ImageFault, match=f"refused: a layer of {REF} is not what was") as caught:
+        ensure(store, replace(lock, ref=REF), quiet, pull=pull)
+    assert not caught.value.retry
+    assert not tar.exists()
+    assert list((store.root / "tmp").iterdir()) == []
+
+
+def test_where_a_registry_has_it_is_not_part_of_what_it_is(lock):
+    assert config_of(replace(lock, ref=REF)) == config_of(lock)
 
 
 def test_the_docker_archive_names_config_and_layers_by_content(store, lock, tmp_path):

@@ -1,7 +1,8 @@
-"""Images without a registry and without root: pinned .debs and wheels, to layers, to an image.
+"""Images without root, and without a registry if need be: pinned .debs and wheels, to layers, to an image.
 
 debfile, debs, wheels, pyc   what a layer holds, as entries
 layer, unpack, stored        entries → tar → folder, and both in the store
 apt, pypi, resolve           recipe → lock: the only part that asks archives what is newest
-build, ensure, archive       lock → image, or a refusal
+skopeo, registry             what a registry has of a lock
+build, ensure                lock → image, or a refusal
 """

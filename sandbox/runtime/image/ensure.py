@@ -5,27 +5,29 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from sandbox.errors import ImageFault
 from sandbox.model.image import ImageLock
 from sandbox.runtime.base import Image, ImageLayer
+from sandbox.runtime.image import registry
 from sandbox.runtime.image.build import Progress, build, check_config
 from sandbox.runtime.image.config import config_of
 from sandbox.runtime.image.stored import hex_of, keep_layer, layer_tar, unpacked
-from sandbox.runtime.store import Store, check_blob
+from sandbox.runtime.store import Store, sha256_file
 
-Pull = Callable[[str], Path | None]
-"""The seam for a registry: `lock.ref` → a folder of <hex of diff_id>.tar files, or None.
+Pull = Callable[[ImageLock, Path, Progress], None]
+"""What a registry has at `lock.ref`: into the folder, as <hex of diff_id>.tar files.
 
-No registry client is shipped. Whatever it returns is hashed before it is used, and the folder
-should be on the store's file system: layers are moved out of it.
+Whatever it leaves there is hashed before it is used. Layers are moved out of the folder; the rest
+goes with it.
 """
 
 
-def ensure(store: Store, lock: ImageLock, progress: Progress, *, pull: Pull | None = None) -> Image:
+def ensure(
+    store: Store, lock: ImageLock, progress: Progress, *, pull: Pull = registry.pull
+) -> Image:
     """Raises ImageFault rather than return an image that is not the pinned one."""
     check_config(lock)
-    if pull and lock.ref and _lacks_layers(store, lock):
-        _take_pulled(store, lock, pull(lock.ref))
+    if lock.ref and _lacks_layers(store, lock):
+        _pull_layers(store, lock, progress, pull)
     if _lacks_layers(store, lock):
         build(store, lock, progress)
     return Image(
@@ -48,14 +50,25 @@ def _lacks_layers(store: Store, lock: ImageLock) -> bool:
     return not all(layer_tar(store, p.diff_id).exists() for p in lock.layers)
 
 
-def _take_pulled(store: Store, lock: ImageLock, folder: Path | None) -> None:
-    if folder is None:
-        return
+def _pull_layers(store: Store, lock: ImageLock, progress: Progress, pull: Pull) -> None:
+    with store.lock(f"pull-{hex_of(lock.config_digest)}"), store.scratch() as folder:
+        if _lacks_layers(store, lock):  # still, after waiting for another process
+            pull(lock, folder, progress)
+            _keep_pulled(store, lock, folder)
+
+
+def _keep_pulled(store: Store, lock: ImageLock, folder: Path) -> None:
     for pin in lock.layers:
         tar = folder / f"{hex_of(pin.diff_id)}.tar"
-        if tar.exists() and not layer_tar(store, pin.diff_id).exists():
-            check_blob(tar, hex_of(pin.diff_id), f"a layer of {lock.ref}", ImageFault)
-            keep_layer(store, tar, pin.diff_id)
+        if not tar.exists() or layer_tar(store, pin.diff_id).exists():
+            continue
+        if (found := sha256_file(tar)) != hex_of(pin.diff_id):
+            raise registry.refusal(
+                lock,
+                f"a layer of {lock.ref} is not what was pinned: "
+                f"expected {pin.diff_id}, found sha256:{found}",
+            )
+        keep_layer(store, tar, pin.diff_id)
 
 
 def _config(store: Store, lock: ImageLock) -> Path:
