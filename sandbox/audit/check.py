@@ -28,7 +28,10 @@ def findings(
 
 def _finding(task: TaskSpec, oracle: Rollout, nop: Rollout) -> Finding:
     faults = [
-        f"{r.agent} was void: {r.fault.code}: {r.fault.message}" for r in (oracle, nop) if r.fault
+        f"{r.agent} was void: {r.fault.code}: {r.fault.message}"
+        + (f"\n    hint: {r.fault.hint}" if r.fault.hint else "")
+        for r in (oracle, nop)
+        if r.fault
     ]
     if faults:
         return Finding(task=task.id, problems=tuple(faults), void=True)

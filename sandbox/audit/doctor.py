@@ -46,6 +46,8 @@ def examine(store: Store, progress: Progress) -> Iterator[Examined]:
         yield Examined(name="image", ok=True, found=f"{_IMAGE} {image.digest}")
     except Fault as e:
         yield Examined(name="image", ok=False, found=str(e), mend=e.hint)
+    except OSError as e:
+        yield Examined(name="image", ok=False, found=str(e), mend=_disk(store).mend)
     for name in ("embedded", "docker"):
         yield _runtime(name, store, image)
 

@@ -1,17 +1,33 @@
 """The command line: parse, call, print. One file per verb, and no decisions here."""
 
+import errno
 import json
 import os
 import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 from sandbox.errors import StillroomError
 
 OUR_BUG, INTERRUPTED, USAGE = 70, 130, 2
+_STORE = "is this folder yours? --out and STILLROOM_STORE choose where we write"
+_NOT_OURS = {
+    errno.EACCES: _STORE,
+    errno.EPERM: _STORE,
+    errno.EROFS: _STORE,
+    errno.ENOENT: _STORE,
+    errno.ENOTDIR: _STORE,
+    errno.EISDIR: _STORE,
+    errno.ENOSPC: "make room there, then run the same command again",
+    errno.EDQUOT: "make room there, then run the same command again",
+    errno.EMFILE: "raise the limit (ulimit -n), or use fewer --jobs",
+    errno.ENFILE: "the whole machine has too many files open",
+}
+"""What the machine refuses is no bug of ours; each with what to do."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -20,37 +36,54 @@ def main(argv: Sequence[str] | None = None) -> int:
     0 done, 1 a gate failed, 2 user or spec, 3 some void, 4 nothing selected, 70 our bug,
     130 interrupted.
     """
-    import typer
-
     from sandbox.cli.app import app
 
-    # Typer names only some of the errors that its parser raises.
-    usage_error: Any = typer.BadParameter.__base__
     arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
-    as_json = "--json" in arguments
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         status = app(arguments, prog_name="stillroom", standalone_mode=False)
-    except StillroomError as e:
-        return _tell(e.code, str(e), e.hint, e.exit_status, as_json=as_json)
-    except usage_error as e:
-        context = getattr(e, "ctx", None)
-        hint = f"{context.command_path} --help" if context else ""
-        return _tell("usage", str(e.format_message()), hint, USAGE, as_json=as_json)
-    except (typer.Abort, KeyboardInterrupt):
-        status = INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone; nothing more can be said there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as e:  # noqa: BLE001 - the boundary: an unknown error is our bug, and loud
-        traceback.print_exc()
-        hint = "this is a bug of ours: please report it with the lines above"
-        return _tell("bug", f"{type(e).__name__}: {e}", hint, OUR_BUG, as_json=as_json)
+    except (KeyboardInterrupt, Exception) as e:  # noqa: BLE001 - the boundary: all is told here
+        return _tell(_story(e), as_json="--json" in arguments)
     if status == INTERRUPTED:  # typer makes this of ^C
-        hint = "run the same command again to go on"
-        return _tell("interrupted", "stopped", hint, INTERRUPTED, as_json=as_json)
+        return _tell(_STOPPED, as_json="--json" in arguments)
     return status if isinstance(status, int) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Story:
+    code: str
+    message: str
+    hint: str
+    status: int
+
+
+_STOPPED = _Story("interrupted", "stopped", "run the same command again to go on", INTERRUPTED)
+
+
+def _story(error: BaseException) -> _Story:
+    """What went wrong, for a person; an error that nobody raised on purpose is our bug, and loud."""
+    import typer
+
+    # Typer names only some of the errors that its parser raises.
+    usage_error: Any = typer.BadParameter.__base__
+    if isinstance(error, StillroomError):
+        return _Story(error.code, str(error), error.hint, error.exit_status)
+    if isinstance(error, usage_error):
+        context = getattr(error, "ctx", None)
+        hint = f"{context.command_path} --help" if context else ""
+        return _Story("usage", str(error.format_message()), hint, USAGE)
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return _STOPPED
+    if isinstance(error, OSError) and error.errno in _NOT_OURS:
+        where = f"{error.filename}: " if error.filename else ""
+        return _Story("system", f"{where}{error.strerror}", _NOT_OURS[error.errno], USAGE)
+    traceback.print_exception(error)
+    hint = "this is a bug of ours: please report it with the lines above"
+    return _Story("bug", f"{type(error).__name__}: {error}", hint, OUR_BUG)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -59,9 +92,10 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _tell(code: str, message: str, hint: str, status: int, *, as_json: bool) -> int:
+def _tell(story: _Story, *, as_json: bool) -> int:
     if as_json:
-        print(json.dumps({"error": {"code": code, "message": message, "hint": hint}}))
-    lines = f"error[{code}]: {message}\n" + (f"  hint: {hint}\n" if hint else "")
-    sys.stderr.write(lines)
-    return status
+        told = {"code": story.code, "message": story.message, "hint": story.hint}
+        print(json.dumps({"error": told}))
+    hint = f"  hint: {story.hint}\n" if story.hint else ""
+    sys.stderr.write(f"error[{story.code}]: {story.message}\n{hint}")
+    return story.status

@@ -100,6 +100,13 @@ class ProgressObserver(Observer):
                 self._say(f"{rollout.task} try {rollout.attempt}: {word} ({seconds:.1f} s)")
             if rollout.fault:
                 self._say(f"  {rollout.fault.code}: {rollout.fault.message}")
+                if rollout.fault.hint:
+                    self._say(f"  hint: {rollout.fault.hint}")
+
+    def retried(self, rollout: Rollout) -> None:
+        with self._lock:
+            message = rollout.fault.message if rollout.fault else ""
+            self._say(f"{rollout.task} try {rollout.attempt}: void, trying again: {message}")
 
     def _say(self, text: str) -> None:
         if self._quiet:

@@ -20,6 +20,7 @@ def show(what: What, *, as_json: AsJson = False) -> int:
     """
     from sandbox.cli import options
     from sandbox.cli.output import finish, print_json
+    from sandbox.errors import UserError
     from sandbox.formats.records import read_results
     from sandbox.model.task import TaskId
     from sandbox.rollout.outdir import RESULTS
@@ -28,6 +29,8 @@ def show(what: What, *, as_json: AsJson = False) -> int:
     if results.exists():
         latest = {(r.task, r.attempt): r for r in read_results(results)}
         return finish(list(latest.values()), results, as_json=as_json)
+    if "/" in what:
+        raise UserError(f"{what} is not the folder of a run", hint="a run has results.jsonl in it")
     task = options.catalogue().load(TaskId(what))
     if as_json:
         print_json(task)

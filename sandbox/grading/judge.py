@@ -31,5 +31,6 @@ def _reason(checks: tuple[CheckResult, ...], evidence: Evidence) -> str:
     first = (gates or failed)[0] if failed else None
     if first is None:
         return "no checks"
-    what = f"{len(gates)} gates did not pass" if gates else f"{len(failed)} checks did not pass"
+    count, kind = (len(gates), "gate") if gates else (len(failed), "check")
+    what = f"{count} {kind}{'s' if count > 1 else ''} did not pass"
     return f"{what}, first {first.spec.id} ({first.outcome})"

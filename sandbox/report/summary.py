@@ -35,6 +35,6 @@ def summarize(rollouts: Iterable[Rollout]) -> Summary:
 
 
 def overhead_seconds(rollout: Rollout) -> float:
-    """Everything but the checks: boxes, agent, collecting, applying, starting the runner."""
+    """Neither the checks' time nor the agent's: boxes, collecting, applying, starting the runner."""
     seconds = rollout.seconds
-    return seconds.get("total", 0.0) - seconds.get("checks", 0.0)
+    return seconds.get("total", 0.0) - seconds.get("checks", 0.0) - seconds.get("agent", 0.0)

@@ -12,8 +12,8 @@ from sandbox.report.summary import Summary, overhead_seconds
 
 def rollouts_table(rollouts: Iterable[Rollout]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("task", "try", "verdict", "reward", "checks", "tests s", "overhead s", "why"):
-        numeric = name not in ("task", "verdict", "why")
+    for name in ("task", "try", "verdict", "reward", "checks", "agent s", "tests s", "overhead s"):
+        numeric = name not in ("task", "verdict")
         table.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for r in rollouts:
         table.add_row(*_row(r))
@@ -51,21 +51,30 @@ def summary_line(summary: Summary) -> str:
     return ", ".join(parts)
 
 
+def reasons(rollouts: Iterable[Rollout]) -> list[str]:
+    """A line about each rollout that is not resolved: too long for a column."""
+    found = []
+    for r in rollouts:
+        if r.fault:
+            found.append(f"{r.task} try {r.attempt}: void: {r.fault.code}: {r.fault.message}")
+        elif r.verdict and r.verdict.reason:
+            found.append(f"{r.task} try {r.attempt}: {r.verdict.reason}")
+    return found
+
+
 def _row(r: Rollout) -> tuple[str | Text, ...]:
-    if r.fault:
-        why = f"{r.fault.code}: {r.fault.message}"
-        return (r.task, str(r.attempt), Text("void", "yellow"), "", "", "", "", why)
+    name, number, seconds = r.task, str(r.attempt), r.seconds
     if r.verdict is None:
-        return (r.task, str(r.attempt), Text("none", "yellow"), "", "", "", "", "")
+        return (name, number, Text("void", "yellow"), "", "", "", "", "")
     passed = sum(o == "passed" for o in r.verdict.checks.values())
     word = Text("resolved", "green") if r.verdict.resolved else Text("not resolved", "red")
     return (
-        r.task,
-        str(r.attempt),
+        name,
+        number,
         word,
         f"{r.verdict.reward:.3f}",
         f"{passed}/{len(r.verdict.checks)}",
-        f"{r.seconds.get('checks', 0.0):.1f}",
+        f"{seconds.get('agent', 0.0):.1f}",
+        f"{seconds.get('checks', 0.0):.1f}",
         f"{overhead_seconds(r):.2f}",
-        r.verdict.reason,
     )

@@ -44,7 +44,7 @@ def execute(
 
     def once(job: Job) -> Rollout:
         observer.started(job.task, job.attempt)
-        return _with_retries(job, retries, cancelled)
+        return _with_retries(job, retries, cancelled, observer)
 
     pool = ThreadPoolExecutor(workers, thread_name_prefix="rollout")
     try:
@@ -63,11 +63,14 @@ def execute(
     return [r for r in results.values() if r is not None]
 
 
-def _with_retries(job: Job, retries: int, cancelled: threading.Event) -> Rollout:
+def _with_retries(
+    job: Job, retries: int, cancelled: threading.Event, observer: Observer
+) -> Rollout:
     """Only faults are tried again: a verdict, whatever it is, stands."""
     done = job.run()
     for _ in range(retries):
         if done.fault is None or not done.fault.retry or cancelled.is_set():
             break
+        observer.retried(done)
         done = job.run()
     return done

@@ -21,4 +21,7 @@ class Observer:
     def phase(self, task: TaskId, attempt: int, name: str) -> None:
         """box, agent, collect or verify has begun."""
 
+    def retried(self, rollout: Rollout) -> None:
+        """It was void, and is run again."""
+
     def ended(self, rollout: Rollout) -> None: ...

@@ -15,6 +15,7 @@ from sandbox.rollout.folder import RolloutFolder
 from sandbox.runtime.lease import Lease
 
 RESULTS, SUBMISSIONS = "results.jsonl", "submissions.jsonl"
+_OTHER = "choose another --out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +53,10 @@ class OutFolder:
             raise UserError(
                 f"{self.path} is being written by another run", hint="choose another --out"
             ) from None
+        except FileExistsError:
+            raise UserError(f"{self.path} is a file", hint="--out wants a folder") from None
         except OSError as e:
-            raise UserError(f"cannot write to {self.path}: {e.strerror}") from e
+            raise UserError(f"cannot write to {self.path}: {e.strerror}", hint=_OTHER) from e
         try:
             self._claim()
             self._latest = self._read_latest()
@@ -109,10 +112,7 @@ class OutFolder:
             for what in ("agent", "runtime", "graded"):
                 mine, theirs = getattr(self._manifest, what), getattr(there, what)
                 if mine != theirs:
-                    raise UserError(
-                        f"{self.path} holds a run with {what} `{theirs}`, not `{mine}`",
-                        hint="choose another --out",
-                    )
+                    raise UserError(_clash(self.path, what, theirs, mine), hint=_OTHER)
         elif (self.path / RESULTS).exists():
             raise UserError(
                 f"{self.path} holds results but no run.json", hint="choose another --out"
@@ -122,6 +122,12 @@ class OutFolder:
     def _read_latest(self) -> dict[Key, Rollout]:
         """The last line about each rollout counts: a void one may have been run again."""
         return {(r.task, r.attempt): r for r in read_results(self.path / RESULTS)}
+
+
+def _clash(path: Path, what: str, theirs: str, mine: str) -> str:
+    if what == "graded":
+        return f"{path} holds verdicts on another submissions file, or on this one as it was"
+    return f"{path} holds a run with {what} `{theirs}`, not `{mine}`"
 
 
 def run_name(what: str, who: str, runtime: str) -> str:

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 from collections.abc import Callable
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -67,4 +68,6 @@ def _find(group: str, name: str, what: str, *more: str) -> Callable[..., Any]:
             raise UserError(f"cannot load {what} `{name}`: {e}") from e
         return made
     known = ", ".join((*sorted(found), *more, "package.module:Class"))
-    raise UserError(f"unknown {what} `{name}`", hint=f"known: {known}")
+    near = get_close_matches(name, found, n=1)
+    hint = f"did you mean `{near[0]}`? known: {known}" if near else f"known: {known}"
+    raise UserError(f"unknown {what} `{name}`", hint=hint)

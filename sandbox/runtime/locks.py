@@ -7,7 +7,7 @@ from pathlib import Path
 from sandbox.errors import SpecError, UserError
 from sandbox.formats import jsonfile, yamlfile
 from sandbox.formats.digest import folder_entries, tree_digest
-from sandbox.formats.home import locate
+from sandbox.formats.home import bundled_home, locate
 from sandbox.formats.repofile import FolderSource, RepoSource, load_repo_lock
 from sandbox.formats.skeleton import repo_entry, task_files, task_yaml
 from sandbox.model.image import ImageLock, ImageRecipe
@@ -110,6 +110,8 @@ def pin_repo(store: Store, home: Path, name: str) -> RepoPin:
 def new_task(store: Store, home: Path, task: str) -> list[Path]:
     """Write a sound little task into `home`; returns its files. Raises UserError."""
     files = task_files(task)
+    if home != bundled_home() and (bundled_home() / "task_specs" / task).exists():
+        raise UserError(f"`{task}` is a task that comes with Stillroom", hint="choose another id")
     there = [p for p in (*files, f"task_specs/{task}/task.yaml") if (home / p).exists()]
     if there:
         raise UserError(f"{home / there[0]} exists already", hint="choose another id")

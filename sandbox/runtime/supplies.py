@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.errors import VerifierFault
+from sandbox.errors import ImageFault, SpecError, VerifierFault
 from sandbox.formats import jsonfile
 from sandbox.formats.digest import Entry, folder_entries, tree_digest
 from sandbox.formats.home import locate
@@ -21,6 +21,7 @@ from sandbox.runtime.repo.worktree import seed
 from sandbox.runtime.store import Store
 from sandbox.runtime.tarball import pack
 
+_IMAGES = "`image.name` of task.yaml names a lock of repos/images/"
 _REMEMBERED = 64
 """Tasks whose supplies are kept in memory."""
 
@@ -80,10 +81,13 @@ class Depot:
         """The image of this name, if it is the one that is pinned."""
         if found := self._images.get(digest):
             return found
-        lock = jsonfile.load(locate(home, f"repos/images/{name}.lock.json"), ImageLock)
+        path = locate(home, f"repos/images/{name}.lock.json")
+        if not path.exists():
+            raise SpecError(f"there is no image `{name}`", where=str(path), hint=_IMAGES)
+        lock = jsonfile.load(path, ImageLock)
         image = ensure(self.store, lock, self._progress)
         if image.digest != digest:
-            raise VerifierFault(
+            raise ImageFault(
                 f"image `{name}` is {image.digest}, but the task pins {digest}",
                 hint="check the image the task was made with, then pin the new one",
                 retry=False,

@@ -23,7 +23,7 @@ from sandbox.model.step import Keys, Observation, Run, Status
 from sandbox.runtime.base import Box, Pty
 from sandbox.runtime.stream import HeadTail, Scanner, quote
 
-ENVIRONMENT = {"TERM": "xterm-256color", "PAGER": "cat", "GIT_PAGER": "cat"}
+ENVIRONMENT = {"TERM": "xterm-256color", "PAGER": "cat", "GIT_PAGER": "cat", "NO_COLOR": "1"}
 """Added to the agent's box: programs that page would wait for a key."""
 _READ_BYTES = 1 << 18
 _START_SECONDS = 30.0

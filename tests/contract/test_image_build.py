@@ -21,7 +21,7 @@ from sandbox.runtime.store import Store
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "repos" / "images"
-NAMES = ["python-3.11", "python-3.11-extra"]
+NAMES = ["python-3.11", "python-3.11-web"]
 KEPT_OUT = [
     *("boltons", "click", "deepdiff", "h11", "jinja2", "more_itertools"),
     *("netaddr", "simpleeval", "sqlparse", "tomlkit", "werkzeug"),
@@ -82,7 +82,7 @@ def test_another_user_elsewhere_builds_the_same_bytes(store, tmp_path):
         "lock = jsonfile.load(Path(sys.argv[1]), ImageLock)\n"
         "build(Store(Path(sys.argv[2])), lock, lambda *_: None)\n"
     )
-    lock_file = IMAGES / "python-3.11-extra.lock.json"
+    lock_file = IMAGES / "python-3.11-web.lock.json"
     environment = os.environ | {"PYTHONHASHSEED": "4711", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
     subprocess.run(
         [sys.executable, "-c", code, lock_file, second.root],
@@ -91,7 +91,7 @@ def test_another_user_elsewhere_builds_the_same_bytes(store, tmp_path):
         env=environment,
         umask=0o077,
     )
-    for pin in lock_of("python-3.11-extra").layers:
+    for pin in lock_of("python-3.11-web").layers:
         one, two = layer_tar(store, pin.diff_id), layer_tar(second, pin.diff_id)
         assert one.read_bytes() == two.read_bytes()
 
@@ -144,7 +144,7 @@ def test_nothing_a_task_is_about_is_in_the_image(store, name):
 
 
 def test_no_file_is_newer_than_the_epoch_nor_raises_privileges(store):
-    lock = lock_of("python-3.11-extra")
+    lock = lock_of("python-3.11-web")
     for layer in ensure(store, lock, quiet).layers:
         for path in layer.folder.rglob("*"):
             status = path.lstat()

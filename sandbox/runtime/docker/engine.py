@@ -14,6 +14,8 @@ from sandbox.runtime.docker.address import Address, connect
 
 CALL_SECONDS = 300
 """Longer than any call should take, even with dozens of boxes starting at once."""
+_NO_ENGINE = "start Docker, set DOCKER_HOST, or choose the embedded runtime"
+_NOT_ALLOWED = "it runs, but you may not talk to it: be root, or join the group docker"
 POOL = 64
 """Connections kept open; a run with more threads opens and closes some."""
 
@@ -57,7 +59,7 @@ class Engine:
         except (docker.errors.DockerException, requests.RequestException, OSError) as e:
             raise RuntimeFault(
                 f"no container engine answers at {address.host}: {e}",
-                hint="start Docker, set DOCKER_HOST, or choose the embedded runtime",
+                hint=_NOT_ALLOWED if isinstance(e, PermissionError) else _NO_ENGINE,
                 retry=False,
             ) from e
 

@@ -22,13 +22,14 @@ _CONFIG = {
     "user.name": "agent",
     "user.email": "agent@localhost",
     "gc.auto": "0",
+    "color.ui": "false",
 }
 _LEFTOVERS = ("logs", "ORIG_HEAD", "FETCH_HEAD", "branches", "hooks", "info")
 
 
 def seed(store: Store, repo: Pinned, workdir: str) -> Seed:
     """The repository at `workdir`, as a tar and unpacked; made once, checked on every use."""
-    key = digest_of(["worktree", 1, repo.pin.commit, workdir]).removeprefix("sha256:")
+    key = digest_of(["worktree", 2, repo.pin.commit, workdir]).removeprefix("sha256:")
     folder = store.root / "trees" / key
     found = Seed(tar=folder / "seed.tar", folder=folder / "seed")
     with store.lock(f"tree-{key}"):
