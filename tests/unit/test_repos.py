@@ -168,7 +168,8 @@ def test_a_tampered_sdist_is_refused_by_name(store: Store, home: Path):
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"hello", gzip.compress(b"hello", mtime=0), gzip.compress(b"a" + bytes(600), mtime=0)]
+    "data",
+    [b"", b"hello", gzip.compress(b"hello", mtime=0), gzip.compress(b"a" + bytes(600), mtime=0)],
 )
 def test_what_is_no_archive_is_refused_by_name(store: Store, home: Path, data: bytes):
     blob = store.blob(hashlib.sha256(data).hexdigest())
