@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,12 +120,42 @@ def test_a_rejected_submission_needs_no_box(verified):
             {"apply": said("1\t1\tsrc/a\0" + "".join(f"1\t0\tx{i}\0" for i in range(5000)))},
             "changes 5000 files that are not declared",
         ),
+        (  # more than fits into a request to the box, though few
+            {
+                "apply": said(
+                    "1\t1\tsrc/a\0" + "".join(f"1\t0\t{'x' * 3000}{i}\0" for i in range(99))
+                )
+            },
+            "changes 99 files that are not declared",
+        ),
+        ({"apply": said("1\t1\tsrc/a\0" * 200_000)}, "more files than can"),
+        (
+            {"apply": said("1\t1\tsrc/a\0"), "status": said("", 137)},
+            "cannot be told: exit code 137",
+        ),
+        (
+            {"apply": said("1\t1\tsrc/a\0"), "status": said(" M src/a\0" * 200_000)},
+            "cannot be told",
+        ),
     ],
 )
 def test_a_patch_that_does_not_fit_is_the_submission_s_doing(verified, gits, says):
     evidence = verified(told(GOOD), **gits).evidence(b"x")
     assert evidence.ran is Ran.REJECTED
     assert says in evidence.detail
+
+
+def test_a_link_above_the_hidden_tests_is_rejected_and_no_fault(tmp_path: Path):
+    it = Verified(tmp_path, told(GOOD), apply=said("1\t1\tsrc\0"))
+    bundle = replace(it.task.verifier.bundle, paths=("src/toy/tests", "tests"))
+    it.task = replace(it.task, verifier=replace(it.task.verifier, bundle=bundle))
+    link = said("/work/toy/src\n")
+    it.runtime = FakeRuntime(lambda b, c: link if c.argv[0] == "find" else it.reply(b, c))
+    evidence = it.evidence(b"x")
+    assert (evidence.ran, evidence.report) == (Ran.REJECTED, {})
+    assert "what is no folder in place of /work/toy/src" in evidence.detail
+    (box,) = it.runtime.boxes
+    assert box.calls[-1].argv[1:3] == ("/work/toy/src", "/work/toy/src/toy")
 
 
 def test_a_patch_of_undeclared_files_only_changes_nothing_and_is_told(verified):
