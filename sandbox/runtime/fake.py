@@ -169,6 +169,9 @@ class FakeBox:
         for pty in self._ptys:
             pty.hang_up()
 
+    def lost(self) -> bool:
+        return self._destroyed
+
     def destroy(self) -> None:
         self.stop()
         self._destroyed = True

@@ -24,6 +24,8 @@ Ask = Callable[[dict[str, Any], list[int]], socket.socket]
 """Send a request and some descriptors; the answer comes on what is returned."""
 _BLOCK = 1 << 16
 _PIPE_BLOCKS = 16
+_DYING_SECONDS = 1.0
+"""Its channel may be closed a moment before it is dead."""
 _TIMED_OUT: dict[str, Any] = {"timed_out": True}
 
 
@@ -87,7 +89,7 @@ class EmbeddedBox:
         self._ask_zygote = ask_zygote
         self._undo = undo
         self._lock = threading.RLock()
-        self._gone = False
+        self._stopped = self._gone = False
 
     def on_destroy(self, step: Callable[[], None]) -> None:
         self._undo.insert(0, step)
@@ -173,12 +175,20 @@ class EmbeddedBox:
         with self._lock:
             if self._gone:
                 return
+            self._stopped = True
             # The kernel ends a process namespace with its first process, and tells us of that
             # one only when all others are dead.
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._handles.pidfd, signal.SIGKILL)
             if not select.select([self._handles.pidfd], [], [], 30)[0]:
                 raise RuntimeFault(f"box {self.id} does not die (process {self._handles.pid})")
+
+    def lost(self) -> bool:
+        with self._lock:
+            if self._gone or self._stopped:
+                return self._gone
+            ended, _, _ = select.select([self._handles.pidfd], [], [], _DYING_SECONDS)
+            return bool(ended)
 
     def destroy(self) -> None:
         with self._lock:
