@@ -80,13 +80,15 @@ class EmbeddedBox:
         spec: BoxSpec,
         handles: Handles,
         ask_zygote: Ask,
+        ran_out: Callable[[], bool],
         undo: list[Callable[[], None]],
     ) -> None:
-        """`undo`: what to do, last first, once every process is dead."""
+        """`ran_out`: was anything in it killed for the memory it used? `undo`: what to do, last first, once every process is dead."""
         self.id = box_id
         self._spec = spec
         self._handles = handles
         self._ask_zygote = ask_zygote
+        self._ran_out = ran_out
         self._undo = undo
         self._lock = threading.RLock()
         self._stopped = self._gone = False
@@ -134,6 +136,9 @@ class EmbeddedBox:
                 stderr=bytes(err.kept),
                 truncated=out.truncated or err.truncated,
             )
+        if message is None and self._ran_out():
+            # The kernel chose the first process: it was the largest. The program did that.
+            message = {"exit": -signal.SIGKILL}
         if message is None or "error" in message:
             raise RuntimeFault(f"cannot run {argv[0]} in the box: {_said(message)}")
         return ExecResult(
@@ -188,7 +193,7 @@ class EmbeddedBox:
             if self._gone or self._stopped:
                 return self._gone
             ended, _, _ = select.select([self._handles.pidfd], [], [], _DYING_SECONDS)
-            return bool(ended)
+            return bool(ended) and not self._ran_out()
 
     def destroy(self) -> None:
         with self._lock:
