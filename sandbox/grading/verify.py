@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from pathlib import PurePosixPath
 
 from sandbox.errors import VerifierFault
 from sandbox.formats.digest import Entry
@@ -20,7 +21,7 @@ _FOLDER = "/verify"
 _APPLY_SECONDS = 120.0
 _RECORD_BYTES = 64 << 20
 _LOG_CHARACTERS = 1 << 18
-_MOST_OUTSIDE = 1000
+_MOST_OUTSIDE, _OUTSIDE_BYTES = 1000, 1 << 17
 """Paths that are left out are named on a command line, which holds only so much."""
 
 
@@ -47,10 +48,6 @@ def verify(
         refused, outside = _apply(box, task, submission.patch)
         if refused:
             return Evidence(ran=Ran.REJECTED, detail=refused, outside=outside)
-        if refused := _make_room(box, task):
-            if submission.patch.strip():
-                return Evidence(ran=Ran.REJECTED, detail=refused, outside=outside)
-            raise VerifierFault(refused)
         _put_tests(box, task, supplies)
         began = now()
         done = box.exec(
@@ -67,23 +64,32 @@ def _apply(box: Box, task: TaskSpec, patch: bytes) -> tuple[str, tuple[str, ...]
     """Apply it strictly: all of what is declared, or nothing. Returns why not, and what is not."""
     if not patch.strip():
         return "", ()
-    listed = box.exec(_git("apply", "--numstat", "-z", "-"), input=patch, seconds=_APPLY_SECONDS)
-    if listed.exit_code != 0:
-        return _said("the patch cannot be read", listed), ()
-    paths = [line.split(b"\t", 2)[2] for line in listed.stdout.split(b"\0") if b"\t" in line]
-    names = [p.decode("utf-8", "surrogateescape") for p in paths]
+    refused, names = _named(box, patch)
+    if refused:
+        return refused, ()
     outside = tuple(n for n in names if not task.submission.covers(n))
     if len(outside) == len(names):
         return "", outside
-    if len(outside) > _MOST_OUTSIDE:
-        return f"the patch changes {len(outside)} files that are not declared", outside[:100]
     leave = [f"--exclude={_literal(n)}" for n in outside]
+    if len(outside) > _MOST_OUTSIDE or len(json.dumps(leave)) > _OUTSIDE_BYTES:
+        return f"the patch changes {len(outside)} files that are not declared", outside[:10]
     done = box.exec(
         _git("apply", "--whitespace=nowarn", *leave, "-"), input=patch, seconds=_APPLY_SECONDS
     )
     if done.exit_code != 0:
         return _said("the patch does not apply", done), outside
-    return _strays(box, task), outside
+    return _strays(box, task) or _in_the_way(box, task), outside
+
+
+def _named(box: Box, patch: bytes) -> tuple[str, list[str]]:
+    """The files a patch names: all of them, or why they cannot be had."""
+    listed = box.exec(_git("apply", "--numstat", "-z", "-"), input=patch, seconds=_APPLY_SECONDS)
+    if listed.exit_code != 0:
+        return _said("the patch cannot be read", listed), []
+    if listed.truncated:
+        return "the patch names more files than can be looked at", []
+    paths = [line.split(b"\t", 2)[2] for line in listed.stdout.split(b"\0") if b"\t" in line]
+    return "", [p.decode("utf-8", "surrogateescape") for p in paths]
 
 
 def _strays(box: Box, task: TaskSpec) -> str:
@@ -92,27 +98,33 @@ def _strays(box: Box, task: TaskSpec) -> str:
         _git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"),
         seconds=_APPLY_SECONDS,
     )
+    if touched.exit_code != 0 or touched.truncated:
+        return _said("what the patch changes cannot be told", touched)
     changed = [line[3:].decode("utf-8", "surrogateescape") for line in touched.stdout.split(b"\0")]
     strays = [n for n in changed if n and not task.submission.covers(n)]
     return f"the patch changes what is not declared: {', '.join(strays[:5])}" if strays else ""
 
 
-def _make_room(box: Box, task: TaskSpec) -> str:
-    """Remove what stands where the hidden tests go. Returns why that cannot be done.
-
-    A submission may have put a file, or a link to elsewhere, where a folder has to be.
-    """
-    places = [f"{task.workdir}/{p}" for p in task.verifier.bundle.paths]
-    parents = [place.rpartition("/")[0] for place in places]
-    real = box.exec(["realpath", "-m", "--", *parents], seconds=_APPLY_SECONDS, cwd="/")
-    if real.stdout.decode("utf-8", "replace").splitlines() != parents:
-        return "there is no room for the hidden tests: a link is in the way"
-    done = box.exec(["rm", "-rf", "--", *places], seconds=_APPLY_SECONDS, cwd="/")
-    return "" if done.exit_code == 0 else _said("there is no room for the hidden tests", done)
+def _in_the_way(box: Box, task: TaskSpec) -> str:
+    """A link or a file where a folder of the hidden tests has to be."""
+    above = {str(p) for place in task.verifier.bundle.paths for p in PurePosixPath(place).parents}
+    folders = [f"{task.workdir}/{p}" for p in sorted(above - {"."})]
+    if not folders:
+        return ""
+    # A folder that is gone is no trouble: `find` says so, fails, and the tests make it again.
+    found = box.exec(
+        ["find", *folders, "-maxdepth", "0", "!", "-type", "d"], seconds=_APPLY_SECONDS, cwd="/"
+    )
+    said = found.stdout.decode("utf-8", "backslashreplace").strip()
+    return f"the patch puts what is no folder in place of {said}" if said else ""
 
 
 def _put_tests(box: Box, task: TaskSpec, supplies: Supplies) -> None:
     """Only now, and in this box only. They replace what the repository has in their places."""
+    places = [f"{task.workdir}/{p}" for p in task.verifier.bundle.paths]
+    removed = box.exec(["rm", "-rf", "--", *places], seconds=_APPLY_SECONDS, cwd="/")
+    if removed.exit_code != 0:
+        raise VerifierFault(_said("cannot make room for the hidden tests", removed))
     box.put(supplies.bundle, task.workdir)
     options = "".join(f"{k} = {_ini(v)}\n" for k, v in sorted(task.verifier.options.items()))
     plan = {

@@ -17,6 +17,8 @@ class Ending(StrEnum):
     SUBMITTED = "submitted"
     TURNS = "turns"
     WALL_TIME = "wall_time"
+    SHELL_LOST = "shell_lost"
+    """It broke its own box so that no shell would start in it any more."""
     GRADED = "graded"
     """There was no agent here: the submission came from a file."""
 

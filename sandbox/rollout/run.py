@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import assert_never
 
-from sandbox.errors import Fault
+from sandbox.errors import Fault, RuntimeFault, TerminalFault
 from sandbox.grading.collect import collect
 from sandbox.grading.judge import judge
 from sandbox.grading.verify import verify
 from sandbox.model.record import Ending, FaultRecord, Rollout, Submission, VerdictRecord
 from sandbox.model.step import Keys, Observation, Run, Step, Submit
-from sandbox.model.task import TaskSpec
+from sandbox.model.task import Limits, TaskSpec
 from sandbox.model.verdict import Evidence
 from sandbox.rollout.agent import Agent, Opening, Session
 from sandbox.rollout.folder import RolloutFolder
@@ -186,20 +186,31 @@ def drive(session: Session, box: Box, attempt: Attempt) -> tuple[int, Ending]:
             left = until - ticks()
             if left <= 0:
                 return number, Ending.WALL_TIME
-            match action:
-                case Submit():
-                    return number, Ending.SUBMITTED
-                case Run():
-                    asked = limits.command_seconds if action.seconds is None else action.seconds
-                    seen = terminal.run(Run(action.command, _bounded(asked, left)))
-                case Keys():
-                    seen = terminal.keys(Keys(action.keys, _bounded(action.seconds, left)))
-                case _:
-                    assert_never(action)
+            if isinstance(action, Submit):
+                return number, Ending.SUBMITTED
+            try:
+                seen = _do(terminal, action, limits, left)
+            except (TerminalFault, RuntimeFault):
+                # The first shell did start. In a box that stands, what is wrong is the agent's
+                # doing; void would be a way to try again, and would lose its work.
+                if box.lost():
+                    raise
+                return number + 1, Ending.SHELL_LOST
             step = Step(action, seen)
             log(step)
             attempt.world.observer.stepped(attempt.task.id, attempt.number, step)
     return limits.turns, Ending.TURNS
+
+
+def _do(terminal: Terminal, action: Run | Keys, limits: Limits, left: float) -> Observation:
+    match action:
+        case Run():
+            asked = limits.command_seconds if action.seconds is None else action.seconds
+            return terminal.run(Run(action.command, _bounded(asked, left)))
+        case Keys():
+            return terminal.keys(Keys(action.keys, _bounded(action.seconds, left)))
+        case _:
+            assert_never(action)
 
 
 def _bounded(asked: float, left: float) -> float:

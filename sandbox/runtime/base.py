@@ -142,6 +142,10 @@ class Box(Protocol):
         """Kill every process in the box; its files can still be read with `get`."""
         ...
 
+    def lost(self) -> bool:
+        """Is it gone, or has it died without having been stopped? Not what runs in it did that."""
+        ...
+
     def destroy(self) -> None:
         """Remove the box and everything in it. Harmless the second time."""
         ...

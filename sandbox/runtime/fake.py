@@ -142,8 +142,6 @@ class FakeBox:
             case ("test", "-d", path):
                 home = path in ("/", self.spec.workdir)
                 return said(exit_code=0 if home or any(self._below(path)) else 1)
-            case ("realpath", "-m", "--", *paths):
-                return said("".join(f"{path}\n" for path in paths))
             case ("rm", "-rf", "--", *paths):
                 for path in paths:
                     for name in [path, *self._below(path)]:
@@ -170,6 +168,9 @@ class FakeBox:
         self._stopped = True
         for pty in self._ptys:
             pty.hang_up()
+
+    def lost(self) -> bool:
+        return self._destroyed
 
     def destroy(self) -> None:
         self.stop()

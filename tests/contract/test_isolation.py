@@ -44,6 +44,21 @@ print(len(children))
 """
 
 
+LIMIT = """
+import resource
+resource.prlimit(1, resource.RLIMIT_NOFILE, (0, 0))
+"""
+
+
+MANY_SMALL = """
+import os
+os.execvp("sh", ["sh", "-c", '''
+for i in $(seq 50); do (v=xxxxxxxx; while [ ${#v} -lt 1500000 ]; do v=$v$v; done; sleep 60)& done
+wait
+'''])
+"""
+
+
 def python(box: Box, script: str, *arguments: str, seconds: float = 30) -> str:
     result = box.exec(["python3", "-c", script, *arguments], seconds=seconds)
     assert result.exit_code == 0, result
@@ -155,6 +170,17 @@ def test_a_box_survives_its_programs_killing_everything(box: Box):
     script = "sleep 60 & kill -KILL -1; kill -TERM 1; kill -KILL 1; exit 0"
     assert box.exec(["sh", "-c", script], seconds=30).exit_code in {0, 137}
     assert box.exec(["echo", "usable"], seconds=30).stdout == b"usable\n"
+
+
+def test_small_programs_that_use_up_the_memory_are_no_fault_of_the_box(box: Box):
+    """The kernel kills the largest process, which may be the first: a program ended, no more."""
+    box.exec(["python3", "-c", MANY_SMALL], seconds=60)
+    assert not box.lost()
+
+
+def test_a_box_survives_its_programs_limiting_its_first_process(box: Box):
+    box.exec(["python3", "-c", LIMIT], seconds=30)
+    assert box.exec(["echo", "fine"], seconds=30).stdout == b"fine\n"
 
 
 def test_no_daemon_outlives_its_box(runtime: Runtime, spec: BoxSpec):

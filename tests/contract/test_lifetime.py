@@ -98,6 +98,14 @@ def test_reaping_removes_the_boxes_of_the_dead_and_leaves_those_of_the_living(
         assert runtime.reap() == []
 
 
+def test_a_box_is_lost_when_it_is_gone_but_not_when_it_was_stopped(box: Box):
+    assert not box.lost()
+    box.stop()
+    assert not box.lost()
+    box.destroy()
+    assert box.lost()
+
+
 def test_a_store_does_not_reap_the_boxes_of_another(runtime: Runtime, box: Box, tmp_path: Path):
     other = open_runtime(runtime.name, Store(tmp_path))
     try:

@@ -170,7 +170,7 @@ def test_a_submission_cannot_keep_the_hidden_tests_out(
     (tmp_path / "s.jsonl").write_text(json.dumps({"task": task, "patch": patch}) + "\n")
     done = stillroom("grade", "s.jsonl", "--json")
     assert done.status == 0, done.out
-    assert "no room for the hidden tests" in done.lines[0]["verdict"]["reason"]
+    assert "no folder in place of /workspace/my-task/deep" in done.lines[0]["verdict"]["reason"]
 
 
 def test_tampered_hidden_tests_are_refused_by_name(stillroom: Stillroom, task: str, tmp_path: Path):

@@ -57,6 +57,19 @@ def test_v1_has_a_group_per_controller_with_its_limits(tmp_path: Path):
     }
 
 
+@pytest.mark.parametrize(
+    ("tree", "file"),
+    [(v1, "memory/stillroom/box/memory.oom_control"), (v2, "stillroom/box/memory.events")],
+)
+def test_a_box_that_was_killed_for_its_memory_is_known(tmp_path: Path, tree, file):
+    groups = found(tree(tmp_path))
+    assert not groups.ran_out_of_memory("box")
+    (tmp_path / file).write_text("under_oom 0\noom_kill 0\n")
+    assert not groups.ran_out_of_memory("box")
+    (tmp_path / file).write_text("under_oom 0\noom_kill 3\n")
+    assert groups.ran_out_of_memory("box")
+
+
 def test_v2_has_one_group_and_its_parents_hand_the_controllers_down(tmp_path: Path):
     groups = found(v2(tmp_path))
     assert groups.version == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.errors import AgentFault, RuntimeFault
+from sandbox.errors import AgentFault, RuntimeFault, TerminalFault
 from sandbox.model.record import Ending, Submission
 from sandbox.model.step import Action, Keys, Observation, Run, Status, Submit
 from sandbox.model.task import Limits
@@ -251,6 +251,32 @@ def test_an_error_that_nobody_expected_is_loud_and_no_score(tmp_path: Path):
     assert actor.closed == 1
     with pytest.raises(RuntimeFault):
         boxes(attempt)[0].exec(["true"], seconds=1)
+
+
+def lose_the_shell(box: FakeBox, call: Call) -> ExecResult | None:
+    if call.typed:
+        raise TerminalFault("the shell did not start")
+    return answers(box, call)
+
+
+def lose_the_box(box: FakeBox, call: Call) -> ExecResult | None:
+    if call.typed:
+        box.destroy()
+    return answers(box, call)
+
+
+def test_an_agent_that_breaks_its_box_s_shell_is_judged_by_what_it_leaves(tmp_path: Path):
+    acting = Acting(Actor(lambda _: Run("rm -rf /")))
+    record = rollout(an_attempt(tmp_path, lose_the_shell), acting, threading.Event())
+    assert (record.fault, record.ending, record.steps) == (None, Ending.SHELL_LOST, 1)
+    assert record.verdict is not None
+
+
+def test_a_box_that_is_lost_under_the_agent_is_a_fault(tmp_path: Path):
+    acting = Acting(Actor(lambda _: Run("make")))
+    record = rollout(an_attempt(tmp_path, lose_the_box), acting, threading.Event())
+    assert record.fault is not None
+    assert (record.fault.code, record.verdict) == ("runtime", None)
 
 
 def test_a_verifier_that_breaks_is_a_fault_after_the_agent_s_part(tmp_path: Path):

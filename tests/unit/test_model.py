@@ -137,9 +137,9 @@ def test_only_passed_is_a_pass(outcome):
 
 def test_the_reason_names_the_first_gate_before_any_check():
     checks = (CheckSpec(id="a"), CheckSpec(id="g", weight=0, gate=True))
-    assert judged(checks, {}).reason == "1 gates did not pass, first g (missing)"
+    assert judged(checks, {}).reason == "1 gate did not pass, first g (missing)"
     report = {"g": CheckReport(outcome=Outcome.PASSED)}
-    assert judged(checks, report).reason == "1 checks did not pass, first a (missing)"
+    assert judged(checks, report).reason == "1 check did not pass, first a (missing)"
     assert judged(checks, report | {"a": CheckReport(outcome=Outcome.PASSED)}).reason == ""
 
 

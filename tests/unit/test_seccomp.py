@@ -77,6 +77,14 @@ def test_what_has_no_business_in_a_box_is_refused(machine, call):
     assert refused(run(machine, number(call, machine))) == errno.EPERM
 
 
+@pytest.mark.parametrize("both", seccomp._NOT_TO_INIT.values(), ids=seccomp._NOT_TO_INIT)
+def test_the_limits_and_priority_of_the_first_process_are_out_of_reach(machine, both):
+    call = both[MACHINES.index(machine)]
+    assert refused(run(machine, call, 1)) == errno.EPERM
+    assert refused(run(machine, call, 1 | 7 << 32)) == errno.EPERM  # the kernel takes 32 bits
+    assert run(machine, call, 0) == run(machine, call, 4711) == ALLOW
+
+
 @pytest.mark.parametrize("call", ALLOWED)
 def test_what_programs_need_is_allowed(machine, call):
     assert run(machine, number(call, machine)) == ALLOW

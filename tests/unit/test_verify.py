@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,14 +87,7 @@ def test_the_hidden_tests_come_after_the_submission_and_replace_what_was_there(v
     it = verified(told(GOOD), apply=said("1\t1\tsrc/a.py\0"))
     it.evidence(b"a patch")
     (box,) = it.runtime.boxes
-    assert [c.argv[0] for c in box.calls] == [
-        "git",
-        "git",
-        "git",
-        "realpath",
-        "rm",
-        "/usr/bin/python3",
-    ]
+    assert [c.argv[0] for c in box.calls] == ["git", "git", "git", "rm", "/usr/bin/python3"]
     assert box.calls[0].input == b"a patch"
     assert box.files["/work/toy/tests/test_a.py"].data == b"def test_one(): ...\n"
     assert box.files["/verify/pytest.ini"].data == b"[pytest]\nmarkers = slow\n"
@@ -126,12 +120,42 @@ def test_a_rejected_submission_needs_no_box(verified):
             {"apply": said("1\t1\tsrc/a\0" + "".join(f"1\t0\tx{i}\0" for i in range(5000)))},
             "changes 5000 files that are not declared",
         ),
+        (  # more than fits into a request to the box, though few
+            {
+                "apply": said(
+                    "1\t1\tsrc/a\0" + "".join(f"1\t0\t{'x' * 3000}{i}\0" for i in range(99))
+                )
+            },
+            "changes 99 files that are not declared",
+        ),
+        ({"apply": said("1\t1\tsrc/a\0" * 200_000)}, "more files than can"),
+        (
+            {"apply": said("1\t1\tsrc/a\0"), "status": said("", 137)},
+            "cannot be told: exit code 137",
+        ),
+        (
+            {"apply": said("1\t1\tsrc/a\0"), "status": said(" M src/a\0" * 200_000)},
+            "cannot be told",
+        ),
     ],
 )
 def test_a_patch_that_does_not_fit_is_the_submission_s_doing(verified, gits, says):
     evidence = verified(told(GOOD), **gits).evidence(b"x")
     assert evidence.ran is Ran.REJECTED
     assert says in evidence.detail
+
+
+def test_a_link_above_the_hidden_tests_is_rejected_and_no_fault(tmp_path: Path):
+    it = Verified(tmp_path, told(GOOD), apply=said("1\t1\tsrc\0"))
+    bundle = replace(it.task.verifier.bundle, paths=("src/toy/tests", "tests"))
+    it.task = replace(it.task, verifier=replace(it.task.verifier, bundle=bundle))
+    link = said("/work/toy/src\n")
+    it.runtime = FakeRuntime(lambda b, c: link if c.argv[0] == "find" else it.reply(b, c))
+    evidence = it.evidence(b"x")
+    assert (evidence.ran, evidence.report) == (Ran.REJECTED, {})
+    assert "what is no folder in place of /work/toy/src" in evidence.detail
+    (box,) = it.runtime.boxes
+    assert box.calls[-1].argv[1:3] == ("/work/toy/src", "/work/toy/src/toy")
 
 
 def test_a_patch_of_undeclared_files_only_changes_nothing_and_is_told(verified):
@@ -152,19 +176,11 @@ def test_a_runner_that_did_not_start_is_a_fault_that_says_why(verified):
             verified(runner).evidence()
 
 
-def test_room_that_cannot_be_made_for_the_tests_is_ours_only_without_a_patch(tmp_path: Path):
-    def reply(box: FakeBox, call: Call) -> ExecResult | None:
-        if call.argv[0] == "git":
-            return said("1\t1\tsrc/a.py\0" if "--numstat" in call.argv else "")
-        return said("", 1) if call.argv[0] == "rm" else None
-
+def test_room_that_cannot_be_made_for_the_tests_is_a_fault(tmp_path: Path):
     it = Verified(tmp_path, told(GOOD))
-    it.runtime = FakeRuntime(reply)
-    with pytest.raises(VerifierFault, match="no room for the hidden tests"):
+    it.runtime = FakeRuntime(lambda _, call: said("", 1) if call.argv[0] == "rm" else None)
+    with pytest.raises(VerifierFault, match="cannot make room"):
         it.evidence()
-    evidence = it.evidence(b"a patch")
-    assert evidence.ran is Ran.REJECTED
-    assert judge(it.task.verifier, evidence).reward == 0.0
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ class DockerBox:
     def __init__(self, engine: Engine, container: str, forget: Callable[[str], None]) -> None:
         self._engine = engine
         self._id = container
+        self._stopped = False
         self._forget = forget
         """Told when the box has been destroyed."""
 
@@ -105,12 +106,16 @@ class DockerBox:
         return stream()
 
     def stop(self) -> None:
+        self._stopped = True
         try:
             with faults("stop the box"):
                 self._engine.api.kill(self._id, "SIGKILL")
         except RuntimeFault:
             if self._running():
                 raise
+
+    def lost(self) -> bool:
+        return not self._exists() if self._stopped else not self._running()
 
     def destroy(self) -> None:
         deadline = time.monotonic() + GONE_SECONDS

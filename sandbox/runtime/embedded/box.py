@@ -24,6 +24,8 @@ Ask = Callable[[dict[str, Any], list[int]], socket.socket]
 """Send a request and some descriptors; the answer comes on what is returned."""
 _BLOCK = 1 << 16
 _PIPE_BLOCKS = 16
+_DYING_SECONDS = 1.0
+"""Its channel may be closed a moment before it is dead."""
 _TIMED_OUT: dict[str, Any] = {"timed_out": True}
 
 
@@ -78,16 +80,18 @@ class EmbeddedBox:
         spec: BoxSpec,
         handles: Handles,
         ask_zygote: Ask,
+        ran_out: Callable[[], bool],
         undo: list[Callable[[], None]],
     ) -> None:
-        """`undo`: what to do, last first, once every process is dead."""
+        """`ran_out`: was anything in it killed for the memory it used? `undo`: what to do, last first, once every process is dead."""
         self.id = box_id
         self._spec = spec
         self._handles = handles
         self._ask_zygote = ask_zygote
+        self._ran_out = ran_out
         self._undo = undo
         self._lock = threading.RLock()
-        self._gone = False
+        self._stopped = self._gone = False
 
     def on_destroy(self, step: Callable[[], None]) -> None:
         self._undo.insert(0, step)
@@ -132,6 +136,9 @@ class EmbeddedBox:
                 stderr=bytes(err.kept),
                 truncated=out.truncated or err.truncated,
             )
+        if message is None and self._ran_out():
+            # The kernel chose the first process: it was the largest. The program did that.
+            message = {"exit": -signal.SIGKILL}
         if message is None or "error" in message:
             raise RuntimeFault(f"cannot run {argv[0]} in the box: {_said(message)}")
         return ExecResult(
@@ -173,12 +180,20 @@ class EmbeddedBox:
         with self._lock:
             if self._gone:
                 return
+            self._stopped = True
             # The kernel ends a process namespace with its first process, and tells us of that
             # one only when all others are dead.
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._handles.pidfd, signal.SIGKILL)
             if not select.select([self._handles.pidfd], [], [], 30)[0]:
                 raise RuntimeFault(f"box {self.id} does not die (process {self._handles.pid})")
+
+    def lost(self) -> bool:
+        with self._lock:
+            if self._gone or self._stopped:
+                return self._gone
+            ended, _, _ = select.select([self._handles.pidfd], [], [], _DYING_SECONDS)
+            return bool(ended) and not self._ran_out()
 
     def destroy(self) -> None:
         with self._lock:

@@ -51,6 +51,15 @@ class Cgroups:
                 continue
         return sorted(found)
 
+    def ran_out_of_memory(self, box: str) -> bool:
+        """Has the kernel killed in this box, or the box itself, for the memory it used?"""
+        name = "memory.events" if self.version == 2 else "memory.oom_control"
+        for path in self.paths(box):
+            with suppress(FileNotFoundError), open(os.path.join(path, name), encoding="ascii") as f:
+                counts = dict(line.split() for line in f)
+                return int(counts.get("oom_kill", 0)) > 0
+        return False
+
     def kill(self, box: str) -> None:
         """Kill what is left in the groups: of a box whose first process is dead, nothing is."""
         for pid in self.processes(box):

@@ -63,7 +63,12 @@ class EmbeddedRuntime:
                 cpus=limits.cpus,
             )
             box = EmbeddedBox(
-                box_id, spec, self._start(zygote, groups, box_id, spec), zygote.ask, undo
+                box_id,
+                spec,
+                self._start(zygote, groups, box_id, spec),
+                zygote.ask,
+                lambda: groups.ran_out_of_memory(box_id),
+                undo,
             )
         except BaseException as e:
             for step in reversed(undo):

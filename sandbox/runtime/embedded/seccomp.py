@@ -38,6 +38,12 @@ _DENIED: dict[str, tuple[int, int]] = {
     "query_module": (178, -1), "uselib": (134, -1), "ustat": (136, -1), "sysfs": (139, -1),
     "_sysctl": (156, -1), "modify_ldt": (154, -1), "lsm_set_self_attr": (460, 460),
 }
+_NOT_TO_INIT = {
+    "prlimit64": (302, 261), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
+    "sched_setparam": (142, 118), "sched_setscheduler": (144, 119),
+}
+"""Their first argument is a process id. The box's first process has the user of all others, who
+may set its limits without tracing it: out of descriptors, it would take the box down."""
 # fmt: on
 _CLONE, _CLONE3 = {"x86_64": 56, "aarch64": 220}, 435
 _SOCKET, _SOCKETPAIR = {"x86_64": 41, "aarch64": 198}, {"x86_64": 53, "aarch64": 199}
@@ -63,6 +69,9 @@ def program(machine: str = "") -> bytes:
     for numbers in _DENIED.values():
         if numbers[column] >= 0:
             code += [_op(_JEQ, numbers[column], 0, 1), refuse]
+    for both in _NOT_TO_INIT.values():
+        code += [_op(_JEQ, both[column], 0, 4), _op(_LOAD, _ARG0)]
+        code += [_op(_JEQ, 1, 0, 1), refuse, _op(_RETURN, _ALLOW)]
     code += [_op(_JEQ, _CLONE[arch], 0, 4), _op(_LOAD, _ARG0)]
     code += [_op(_JSET, _NAMESPACE_FLAGS, 0, 1), refuse, _op(_RETURN, _ALLOW)]
     code += [_op(_JEQ, _IOCTL[arch], 0, 4), _op(_LOAD, _ARG1)]
