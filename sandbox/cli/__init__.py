@@ -1,5 +1,6 @@
 """The command line: parse, call, print. One file per verb, and no decisions here."""
 
+import errno
 import json
 import os
 import signal
@@ -11,7 +12,9 @@ from typing import Any
 
 from sandbox.errors import StillroomError
 
-OUR_BUG, INTERRUPTED, USAGE = 70, 130, 2
+OUR_BUG, INTERRUPTED, USAGE, MACHINE = 70, 130, 2, 3
+_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EROFS, errno.EIO}
+"""The machine has run out of something: nobody's bug."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,9 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as e:  # noqa: BLE001 - the boundary: an unknown error is our bug, and loud
-        traceback.print_exc()
-        hint = "this is a bug of ours: please report it with the lines above"
-        return _tell("bug", f"{type(e).__name__}: {e}", hint, OUR_BUG, as_json=as_json)
+        return _unexpected(e, as_json=as_json)
     if status == INTERRUPTED:  # typer makes this of ^C
         hint = "run the same command again to go on"
         return _tell("interrupted", "stopped", hint, INTERRUPTED, as_json=as_json)
@@ -57,6 +58,15 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     """Being told to end is being stopped: the same way out as ^C, which leaves nothing behind."""
     del number, frame
     raise KeyboardInterrupt
+
+
+def _unexpected(error: Exception, *, as_json: bool) -> int:
+    if isinstance(error, OSError) and error.errno in _MACHINE:
+        hint = "make room, then run the same command again: it goes on where this one stopped"
+        return _tell("machine", str(error), hint, MACHINE, as_json=as_json)
+    traceback.print_exception(error)
+    hint = "this is a bug of ours: please report it with the lines above"
+    return _tell("bug", f"{type(error).__name__}: {error}", hint, OUR_BUG, as_json=as_json)
 
 
 def _tell(code: str, message: str, hint: str, status: int, *, as_json: bool) -> int:
