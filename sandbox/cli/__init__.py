@@ -13,21 +13,17 @@ from typing import Any
 
 from sandbox.errors import StillroomError
 
-OUR_BUG, INTERRUPTED, USAGE = 70, 130, 2
-_STORE = "is this folder yours? --out and STILLROOM_STORE choose where we write"
-_NOT_OURS = {
-    errno.EACCES: _STORE,
-    errno.EPERM: _STORE,
-    errno.EROFS: _STORE,
-    errno.ENOENT: _STORE,
-    errno.ENOTDIR: _STORE,
-    errno.EISDIR: _STORE,
-    errno.ENOSPC: "make room there, then run the same command again",
-    errno.EDQUOT: "make room there, then run the same command again",
-    errno.EMFILE: "raise the limit (ulimit -n), or use fewer --jobs",
-    errno.ENFILE: "the whole machine has too many files open",
+OUR_BUG, INTERRUPTED, USAGE, MACHINE = 70, 130, 2, 3
+_YOURS = "is this folder yours? --out and STILLROOM_STORE choose where we write"
+_ROOM = "make room, then run the same command again: it goes on where this one stopped"
+_FILES = "raise the limit (ulimit -n) or use fewer --jobs, then run the same command again"
+_REFUSED = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), ("user", _YOURS, USAGE)),
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EISDIR), ("user", _YOURS, USAGE)),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EIO), ("machine", _ROOM, MACHINE)),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), ("machine", _FILES, MACHINE)),
 }
-"""What the machine refuses is no bug of ours; each with what to do."""
+"""What the machine refuses is no bug of ours: code, what to do, exit code."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -78,9 +74,10 @@ def _story(error: BaseException) -> _Story:
         return _Story("usage", str(error.format_message()), hint, USAGE)
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return _STOPPED
-    if isinstance(error, OSError) and error.errno in _NOT_OURS:
+    if isinstance(error, OSError) and error.errno in _REFUSED:
+        code, hint, status = _REFUSED[error.errno]
         where = f"{error.filename}: " if error.filename else ""
-        return _Story("system", f"{where}{error.strerror}", _NOT_OURS[error.errno], USAGE)
+        return _Story(code, f"{where}{error.strerror}", hint, status)
     traceback.print_exception(error)
     hint = "this is a bug of ours: please report it with the lines above"
     return _Story("bug", f"{type(error).__name__}: {error}", hint, OUR_BUG)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sandbox.errors import UserError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -39,7 +41,11 @@ def catalogue() -> Catalogue:
     from sandbox.rollout import plugins
     from sandbox.rollout.catalogue import Catalogue, default_homes
 
-    return Catalogue(default_homes(Path.cwd(), plugins.homes()))
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        raise UserError("the current folder is gone", hint="cd to one that exists") from None
+    return Catalogue(default_homes(here, plugins.homes()))
 
 
 def store() -> Store:

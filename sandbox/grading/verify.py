@@ -20,6 +20,8 @@ from sandbox.runtime.tarball import pack
 _FOLDER = "/verify"
 _APPLY_SECONDS = 120.0
 _RECORD_BYTES = 64 << 20
+_LIST_BYTES = 16 << 20
+"""Names of 100,000 files, which is what a submission may have."""
 _LOG_CHARACTERS = 1 << 18
 _MOST_OUTSIDE, _OUTSIDE_BYTES = 1000, 1 << 17
 """Paths that are left out are named on a command line, which holds only so much."""
@@ -83,7 +85,12 @@ def _apply(box: Box, task: TaskSpec, patch: bytes) -> tuple[str, tuple[str, ...]
 
 def _named(box: Box, patch: bytes) -> tuple[str, list[str]]:
     """The files a patch names: all of them, or why they cannot be had."""
-    listed = box.exec(_git("apply", "--numstat", "-z", "-"), input=patch, seconds=_APPLY_SECONDS)
+    listed = box.exec(
+        _git("apply", "--numstat", "-z", "-"),
+        input=patch,
+        seconds=_APPLY_SECONDS,
+        output_bytes=_LIST_BYTES,
+    )
     if listed.exit_code != 0:
         return _said("the patch cannot be read", listed), []
     if listed.truncated:
@@ -97,6 +104,7 @@ def _strays(box: Box, task: TaskSpec) -> str:
     touched = box.exec(
         _git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"),
         seconds=_APPLY_SECONDS,
+        output_bytes=_LIST_BYTES,
     )
     if touched.exit_code != 0 or touched.truncated:
         return _said("what the patch changes cannot be told", touched)

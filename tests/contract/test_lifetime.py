@@ -1,6 +1,7 @@
 """How boxes begin and end, alone and in numbers, on every runtime."""
 
 import pickle
+import resource
 import signal
 import subprocess
 import sys
@@ -104,6 +105,20 @@ def test_a_box_is_lost_when_it_is_gone_but_not_when_it_was_stopped(box: Box):
     assert not box.lost()
     box.destroy()
     assert box.lost()
+
+
+def test_a_box_does_not_have_the_limits_of_whoever_made_it(runtime: Runtime, spec: BoxSpec):
+    if runtime.name == "docker":
+        pytest.skip("the engine makes its boxes, with limits of its own")
+    old = resource.getrlimit(resource.RLIMIT_STACK)
+    resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, old[1]))
+    fresh = open_runtime(runtime.name, Store(runtime._store.root))  # type: ignore[attr-defined]
+    try:
+        with fresh.create(spec) as box:
+            assert box.exec(["sh", "-c", "ulimit -s"], seconds=30).stdout == b"8192\n"
+    finally:
+        fresh.close()
+        resource.setrlimit(resource.RLIMIT_STACK, old)
 
 
 def test_a_store_does_not_reap_the_boxes_of_another(runtime: Runtime, box: Box, tmp_path: Path):

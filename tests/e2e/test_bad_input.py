@@ -179,6 +179,32 @@ def test_nothing_selected_has_an_exit_code_of_its_own(
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "nothing-selected"
 
 
+def test_a_full_disk_and_no_descriptors_are_told_without_a_traceback(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    for number in ("ENOSPC", "EMFILE"):
+        lines = f"import errno\ndef agent():\n    raise OSError(errno.{number}, 'out of it')\n"
+        (home / f"{number.lower()}.py").write_text(lines)
+        monkeypatch.syspath_prepend(home)
+        assert main(["run", TASK, "--agent", f"{number.lower()}:agent"]) == 3
+        said = capsys.readouterr().err
+        assert "error[machine]" in said
+        assert "run the same command again" in said
+        assert "Traceback" not in said
+
+
+def test_a_folder_that_is_gone_is_told(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    gone = home / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert main(["list"]) == 2
+    assert "the current folder is gone" in capsys.readouterr().err
+    monkeypatch.chdir(home)
+
+
 def test_an_unknown_error_is_our_bug_and_loud(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):

@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from sandbox.runtime.store import Store, remove_tree
 
 _FIRST_OWNER, _OWNER_STEP, _OWNERS = 200_000, 65536, 1000
 _MIB = 1 << 20
+_FEWEST_FILES = 1024
+"""A box may not be able to have more than we: the shell in it uses number 252."""
 
 
 class EmbeddedRuntime:
@@ -253,6 +256,10 @@ def missing() -> list[str]:
         lacks.append("the embedded runtime needs root")
     elif os.uname().machine not in kernel.MACHINES:
         lacks.append(f"the embedded runtime does not know {os.uname().machine}")
+    elif (files := resource.getrlimit(resource.RLIMIT_NOFILE)[1]) < _FEWEST_FILES:
+        lacks.append(
+            f"the embedded runtime needs {_FEWEST_FILES} open files, not {files}: ulimit -n"
+        )
     elif cgroup.detect() is None:
         lacks.append("the embedded runtime needs the memory and pids cgroups")
     return lacks

@@ -24,7 +24,17 @@ _CAPABILITIES = {
     "NET_BIND_SERVICE": 10, "SYS_CHROOT": 18,
 }  # fmt: skip
 _KEEP = sum(1 << n for n in _CAPABILITIES.values())
-_OPEN_FILES = 65536
+_OPEN_FILES, _STACK_BYTES, _ANY = 65536, 8 << 20, resource.RLIM_INFINITY
+_RESOURCES = {
+    resource.RLIMIT_NOFILE: (_OPEN_FILES, _OPEN_FILES),
+    resource.RLIMIT_STACK: (_STACK_BYTES, _ANY),
+    resource.RLIMIT_CORE: (0, 0),
+    resource.RLIMIT_AS: (_ANY, _ANY),
+    resource.RLIMIT_CPU: (_ANY, _ANY),
+    resource.RLIMIT_DATA: (_ANY, _ANY),
+    resource.RLIMIT_FSIZE: (_ANY, _ANY),
+    resource.RLIMIT_NPROC: (_ANY, _ANY),
+}
 _FOR_PROGRAMS = [s for s in signal.Signals if s not in (signal.SIGKILL, signal.SIGSTOP)]
 """Python, and the zygote, ignore some signals; what runs in the box should not inherit that."""
 _LOW_PORTS = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
@@ -48,6 +58,7 @@ def run(setup: Setup, control: int, user_namespace: int | None) -> None:
     kernel.die_with_parent()
     kernel.hide_memory()
     kernel.set_name("init")
+    _set_limits()
     cgroup.join(setup.groups)
     kernel.unshare(kernel.CLONE_NEWCGROUP)
     _network()
@@ -62,6 +73,17 @@ def run(setup: Setup, control: int, user_namespace: int | None) -> None:
     _serve(channel)
 
 
+def _set_limits() -> None:
+    """Not those of whoever started us: a verdict must not depend on their `ulimit`."""
+    for limit, values in _RESOURCES.items():
+        try:
+            resource.setrlimit(limit, values)
+        except ValueError:  # in a container that may not raise it: as far as it goes
+            hard = resource.getrlimit(limit)[1]
+            soft = hard if values[0] == _ANY else min(values[0], hard)
+            resource.setrlimit(limit, (soft, hard))
+
+
 def _network() -> None:
     """A loopback that is up, and on which root in the box may use the low ports."""
     with open(_LOW_PORTS, "w", encoding="ascii") as f:
@@ -72,10 +94,6 @@ def _network() -> None:
 
 
 def _give_up_privileges(user_namespace: int | None) -> None:
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    files = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if user_namespace is not None:
         kernel.join_namespace(user_namespace, kernel.CLONE_NEWUSER)
         os.close(user_namespace)
