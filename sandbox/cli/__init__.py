@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import resource
 import signal
 import sys
 import traceback
@@ -13,6 +14,7 @@ from typing import Any
 
 from sandbox.errors import StillroomError
 
+_GIT_NETWORK = ("GIT_SSL", "GIT_SSH", "GIT_HTTP", "GIT_PROXY", "GIT_ASKPASS")
 OUR_BUG, INTERRUPTED, USAGE, MACHINE = 70, 130, 2, 3
 _YOURS = "is this folder yours? --out and STILLROOM_STORE choose where we write"
 _ROOM = "make room, then run the same command again: it goes on where this one stopped"
@@ -36,6 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     signal.signal(signal.SIGTERM, _interrupt)
+    _settle()
     try:
         status = app(arguments, prog_name="stillroom", standalone_mode=False)
     except BrokenPipeError:
@@ -81,6 +84,17 @@ def _story(error: BaseException) -> _Story:
     traceback.print_exception(error)
     hint = "this is a bug of ours: please report it with the lines above"
     return _Story("bug", f"{type(error).__name__}: {error}", hint, OUR_BUG)
+
+
+def _settle() -> None:
+    """What of the caller's environment would change what we do."""
+    # In a git hook, say, these point git at another repository.
+    for name in [n for n in os.environ if n.startswith("GIT_") and not n.startswith(_GIT_NETWORK)]:
+        del os.environ[name]
+    # Each rollout holds some files open; the soft limit is a default, not a decision.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

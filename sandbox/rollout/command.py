@@ -6,7 +6,6 @@ The protocol is described in docs/reference/agent-protocol.md.
 import contextlib
 import json
 import os
-import select
 import signal
 import subprocess
 import time
@@ -18,6 +17,7 @@ from sandbox.formats.shape import plain
 from sandbox.model.step import Action, Keys, Observation, Run, Submit
 from sandbox.rollout.agent import Opening
 from sandbox.runtime.lease import Lease, orphans
+from sandbox.runtime.ready import readable, writable
 from sandbox.runtime.store import Store
 
 PROTOCOL = 1
@@ -94,7 +94,7 @@ class CommandSession:
         left = json.dumps(message).encode() + b"\n"
         # A pipe holds little, and the program need not read: waiting for it costs it its time.
         while left and not self._over():
-            if not select.select([], [fd], [], _SLICE_SECONDS)[1]:
+            if not writable(fd, _SLICE_SECONDS):
                 continue
             try:
                 left = left[os.write(fd, left) :]
@@ -117,7 +117,7 @@ class CommandSession:
                 raise AgentFault(f"the agent wrote a line of more than {_LINE_BYTES >> 20} MiB")
             if self._over():
                 return None
-            if not select.select([fd], [], [], _SLICE_SECONDS)[0]:
+            if not readable([fd], _SLICE_SECONDS):
                 continue
             block = os.read(fd, 1 << 16)
             if not block:

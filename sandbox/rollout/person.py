@@ -1,7 +1,6 @@
 """A person in the agent's place: their terminal, connected to a shell in the box."""
 
 import os
-import select
 import shutil
 import signal
 import sys
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from sandbox.runtime.base import Box, Pty
+from sandbox.runtime.ready import readable
 
 _BLOCK = 1 << 16
 _WAIT_SECONDS = 0.2
@@ -34,7 +34,7 @@ def _pass_through(terminal: Pty) -> None:
     listening = [master]  # the shell's first word says that it is ready for keys
     prompted = False
     while True:
-        ready, _, _ = select.select(listening, [], [], _WAIT_SECONDS)
+        ready = readable(listening, _WAIT_SECONDS)
         if master in ready:
             shown = _read(master)
             if not shown:

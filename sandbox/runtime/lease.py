@@ -52,6 +52,12 @@ class Lease:
             os.close(self._fd)
             self._fd = -1
 
+    def let_go(self) -> None:
+        """Give it up but leave the file: it is an orphan from now on."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
     def __enter__(self) -> Self:
         return self
 

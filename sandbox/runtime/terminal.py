@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import os
 import secrets
-import select
 import time
 from collections.abc import Callable
 from typing import Self
@@ -21,6 +20,7 @@ from pexpect import fdpexpect
 from sandbox.errors import RuntimeFault, TerminalFault
 from sandbox.model.step import Keys, Observation, Run, Status
 from sandbox.runtime.base import Box, Pty
+from sandbox.runtime.ready import writable
 from sandbox.runtime.stream import HeadTail, Scanner, quote
 
 ENVIRONMENT = {"TERM": "xterm-256color", "PAGER": "cat", "GIT_PAGER": "cat", "NO_COLOR": "1"}
@@ -245,7 +245,7 @@ class Terminal:
         fd = self._pty.fileno()
         while data:
             left = until - self._clock()
-            if left <= 0 or not select.select([], [fd], [], left)[1]:
+            if left <= 0 or not writable(fd, left):
                 return True
             try:
                 data = data[os.write(fd, data[:1024]) :]

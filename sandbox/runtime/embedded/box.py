@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import itertools
 import os
-import select
 import signal
 import socket
 import struct
@@ -19,6 +18,7 @@ from typing import Any, Self
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.base import STATUS_BYTES, BoxSpec, ExecResult
 from sandbox.runtime.embedded import wire
+from sandbox.runtime.ready import readable
 
 Ask = Callable[[dict[str, Any], list[int]], socket.socket]
 """Send a request and some descriptors; the answer comes on what is returned."""
@@ -56,7 +56,7 @@ class EmbeddedPty:
     def wait(self, seconds: float) -> int | None:
         if self._reply is None:
             return self._exit
-        if not select.select([self._reply], [], [], seconds)[0]:
+        if not readable([self._reply], seconds):
             return None
         message, _ = wire.receive(self._reply)
         self._exit = _status(message["exit"]) if message else 128 + signal.SIGKILL
@@ -185,14 +185,14 @@ class EmbeddedBox:
             # one only when all others are dead.
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._handles.pidfd, signal.SIGKILL)
-            if not select.select([self._handles.pidfd], [], [], 30)[0]:
+            if not readable([self._handles.pidfd], 30):
                 raise RuntimeFault(f"box {self.id} does not die (process {self._handles.pid})")
 
     def lost(self) -> bool:
         with self._lock:
             if self._gone or self._stopped:
                 return self._gone
-            ended, _, _ = select.select([self._handles.pidfd], [], [], _DYING_SECONDS)
+            ended = readable([self._handles.pidfd], _DYING_SECONDS)
             return bool(ended) and not self._ran_out()
 
     def destroy(self) -> None:
@@ -264,7 +264,7 @@ class _Stream:
     def take_rest(self) -> None:
         """What is in the pipe now, but no more than it can hold: a writer may still be there."""
         for _ in range(_PIPE_BLOCKS):
-            if not select.select([self.read_end], [], [], 0)[0] or not self.take():
+            if not readable([self.read_end], 0) or not self.take():
                 return
 
     def close(self) -> None:
@@ -283,7 +283,7 @@ def _follow(
             if left <= 0:
                 return _TIMED_OUT
             watched: list[socket.socket | int] = [reply, *waiting]
-            ready, _, _ = select.select(watched, [], [], left)
+            ready = readable(watched, left)
             for fd in ready:
                 if isinstance(fd, int) and not waiting[fd].take():
                     del waiting[fd]

@@ -80,6 +80,12 @@ class Cgroups:
                         raise
                     time.sleep(0.002)
 
+    def tidy(self) -> None:
+        """Remove the parents of the boxes' groups, unless another run still has boxes in them."""
+        for folder in self.folders:
+            with suppress(OSError):
+                os.rmdir(os.path.join(folder, self.parent))
+
     def boxes(self) -> set[str]:
         """Ids of every box that has a group here, dead or alive."""
         found: set[str] = set()

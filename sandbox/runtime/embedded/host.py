@@ -24,6 +24,8 @@ from sandbox.runtime.store import Store, remove_tree
 
 _FIRST_OWNER, _OWNER_STEP, _OWNERS = 200_000, 65536, 1000
 _MIB = 1 << 20
+_MAPPING = ("mount_setattr", "open_tree", "mount overlay")
+"""In what the zygote says when a kernel cannot map owners of overlay layers."""
 _FEWEST_FILES = 1024
 """A box may not be able to have more than we: the shell in it uses number 252."""
 
@@ -91,13 +93,19 @@ class EmbeddedRuntime:
         gone = []
         groups = cgroup.detect(parent=self._tag)
         for lease in orphans(self._folder):
-            with lease:
-                folder = lease.path.with_suffix("")
+            folder = lease.path.with_suffix("")
+            try:
                 if groups:
                     groups.kill(folder.name)
                     groups.remove(folder.name)
                 remove_tree(folder)
-                gone.append(f"box {folder.name}")
+            except OSError:
+                lease.let_go()  # what could not be removed now is still an orphan next time
+                continue
+            lease.release()
+            gone.append(f"box {folder.name}")
+        if groups:
+            groups.tidy()
         return gone
 
     def close(self) -> None:
@@ -108,6 +116,8 @@ class EmbeddedRuntime:
             zygote, self._zygote = self._zygote, None
         if zygote:
             zygote.close()
+        if groups := cgroup.detect(parent=self._tag):
+            groups.tidy()
 
     def _forget(self, box_id: str) -> None:
         with self._lock:
@@ -144,8 +154,9 @@ class EmbeddedRuntime:
         }
         try:
             return _request_box(zygote, request)
-        except OSError:
-            if not self._mapped:
+        except OSError as e:
+            # Only a refused mapping may cost the mapping: any other trouble is told as it is.
+            if not self._mapped or not any(word in str(e) for word in _MAPPING):
                 raise
             # Kernels before 5.19 cannot map overlay layers: root in the box is then the host's
             # root, without its capabilities.
