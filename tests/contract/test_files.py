@@ -31,7 +31,8 @@ TREE = (
 
 
 @pytest.fixture(scope="module")
-def seed(store: Store) -> Seed:
+def seed(tmp_path_factory: pytest.TempPathFactory) -> Seed:
+    # Its own folder each time: a shuffled order can ask for it twice.
     archive = make_tar(
         [
             Entry(name="repo", folder=True, mode=0o755),
@@ -40,9 +41,8 @@ def seed(store: Store) -> Seed:
             Entry(name="etc/added", content=b"beside the image's\n"),
         ]
     )
-    folder = store.root / "seed"
-    folder.mkdir()
-    tar = store.root / "seed.tar"
+    folder = tmp_path_factory.mktemp("seed")
+    tar = folder.with_suffix(".tar")
     tar.write_bytes(archive)
     return Seed(tar=tar, folder=unpacked(archive, folder))
 

@@ -145,7 +145,7 @@ def controller(
         other.stdin.flush()
         try:
             assert other.stdout.readline() == b"ready\n"
-            assert len(host_processes(marker)) == 1
+            assert eventually(lambda: len(host_processes(marker)) == 1)
             yield other
         finally:
             other.communicate()
