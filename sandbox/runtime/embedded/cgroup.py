@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 ROOT = "/sys/fs/cgroup"
 PARENT = "stillroom"
+_TRIES = 5
 _V1 = ("memory", "pids", "cpu")
 _PERIOD_MICROSECONDS = 100_000
 
@@ -33,7 +34,7 @@ class Cgroups:
         if self.version == 2:
             self._delegate()
         for path in self.paths(box):
-            os.makedirs(path, exist_ok=True)
+            _make_folder(path)
             for name, value, needed in self._settings(memory_bytes, pids, cpus):
                 target = os.path.join(path, name)
                 if os.path.exists(target):
@@ -143,6 +144,15 @@ def detect(root: str = ROOT, *, parent: str = PARENT) -> Cgroups | None:
     folders = tuple(os.path.join(root, c) for c in _V1 if os.path.isdir(os.path.join(root, c)))
     names = {os.path.basename(f) for f in folders}
     return Cgroups(folders, 1, parent) if {"memory", "pids"} <= names else None
+
+
+def _make_folder(path: str) -> None:
+    """Another run of this store may tidy the parent away while we make its child."""
+    for _ in range(_TRIES):
+        with suppress(FileNotFoundError):
+            os.makedirs(path, exist_ok=True)
+            return
+    os.makedirs(path, exist_ok=True)
 
 
 def join(paths: list[str]) -> None:
