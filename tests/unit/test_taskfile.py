@@ -72,7 +72,7 @@ MALFORMED: list[tuple[str, str, str, str, str, str]] = [
      "is not a digest", "sha256:"),
     ("relative workdir", "workdir: /work/toy", "workdir: work", "workdir", "plain absolute path",
      "/work/project"),
-    ("workdir with ..", "workdir: /work/toy", "workdir: /work/../toy", "workdir",
+    ("workdir with ..", "workdir: /work/toy", "workdir: /work/toy/..", "workdir",
      "plain absolute path", ""),
     ("workdir is the root", "workdir: /work/toy", "workdir: /", "workdir", "plain absolute path",
      ""),
