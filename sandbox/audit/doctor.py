@@ -5,7 +5,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from sandbox.errors import Fault
 from sandbox.formats import jsonfile
@@ -120,12 +119,3 @@ def leftovers(store: Store) -> list[str]:
         finally:
             runtime.close()
     return gone
-
-
-def store_size(store: Store) -> int:
-    """Bytes on disk."""
-    return sum(
-        (Path(top) / f).lstat().st_blocks * 512
-        for top, _, files in os.walk(store.root)
-        for f in files
-    )

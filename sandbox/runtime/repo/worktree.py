@@ -61,8 +61,8 @@ def _digests(folder: Path) -> dict[str, str]:
 
 def _build(repo: Pinned, workdir: str, fresh: Path) -> None:
     root = fresh / "seed"
-    build_worktree(repo, root / workdir.lstrip("/"))
     seconds = int(git_text(repo.folder, "show", "-s", "--format=%ct", repo.pin.commit))
+    build_worktree(repo, root / workdir.lstrip("/"), seconds)
     set_times(root, seconds)
     with tarfile.open(fresh / "seed.tar", "w", format=tarfile.PAX_FORMAT) as tar:
         for child in sorted(root.iterdir()):
@@ -70,8 +70,11 @@ def _build(repo: Pinned, workdir: str, fresh: Path) -> None:
     jsonfile.write(fresh / "digests.json", json.dumps(_digests(fresh)))
 
 
-def build_worktree(repo: Pinned, folder: Path) -> None:
-    """A working tree with a .git that holds the history up to the pin, and nothing else."""
+def build_worktree(repo: Pinned, folder: Path, seconds: int) -> None:
+    """A working tree with a .git that holds the history up to the pin, and nothing else.
+
+    seconds: the files' time, since the epoch.
+    """
     dot_git = folder / ".git"
     init(dot_git, bare=False)
     for key, value in _CONFIG.items():
@@ -84,7 +87,7 @@ def build_worktree(repo: Pinned, folder: Path) -> None:
     run_git(dot_git, "update-ref", f"refs/heads/{BRANCH}", repo.pin.commit)
     run_git(dot_git, "read-tree", repo.pin.commit, worktree=folder)
     run_git(dot_git, "checkout-index", "--all", "--quiet", worktree=folder)
-    set_times(folder, int(git_text(repo.folder, "show", "-s", "--format=%ct", repo.pin.commit)))
+    set_times(folder, seconds)
     run_git(dot_git, "update-index", "-q", "--refresh", worktree=folder)
     for left in _LEFTOVERS:
         path = dot_git / left
