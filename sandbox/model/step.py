@@ -51,6 +51,8 @@ class Observation:
     truncated: bool = False
     total_bytes: int = 0
     """What the program printed; `output` keeps the head and the tail."""
+    limit: str = ""
+    """Which limit of the box was reached meanwhile, in words; empty when none was."""
     seconds: float = 0.0
 
 

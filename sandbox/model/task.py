@@ -133,6 +133,17 @@ class Limits:
     memory_mib: int = 2048
     pids: int = 256
     cpus: float = 2.0
+    disk_mib: int = 4096
+    """What a box may change on the disk; each file counts 4 KiB at least."""
+    disk: Literal["watch", "tmpfs", "loop"] = "watch"
+    """How it is held: `watch` measures every second and stops the box; `tmpfs` keeps the changes in
+    memory, where they count as such; `loop` gives the box a file system of that size."""
+    file_mib: int = 2048
+    """The size of one file."""
+    open_files: int = 65536
+    """In one process."""
+    terminals: int = 256
+    """Open at one time."""
     submission_mib: int = 16
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Literal, Protocol, Self
 
 from sandbox.model.task import Digest, Limits
 
@@ -51,18 +51,93 @@ class Seed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What a box had changed: portable between runtimes, like a layer on top of its image.
+
+    The tar is an OCI layer: sorted names, owners and modes, `.wh.NAME` for what was removed.
+    """
+
+    image: Digest
+    """Of the box's image; the changes mean nothing without it."""
+    seeds: tuple[str, ...]
+    """Names of the folders of its seeds, which come below the changes too."""
+    tar: Path
+    sha256: str
+    """Of the tar. Restoring one that was altered is refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """A folder or file of this machine that a box sees, never to write to."""
+
+    source: Path
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BoxSpec:
     image: Image
     seeds: tuple[Seed, ...] = ()
+    snapshot: Snapshot | None = None
+    """Changes the box starts with, of one with the same image and seeds."""
     limits: Limits = field(default_factory=Limits)
     env: Mapping[str, str] = field(default_factory=dict)
     workdir: str = "/"
+    user: str = "0:0"
+    """Who programs run as, unless told otherwise: `uid:gid`, numbers."""
+    mounts: tuple[Mount, ...] = ()
+    tmpfs: Mapping[str, int] = field(default_factory=dict)
+    """Folders in memory: path → MiB. They count towards the memory limit."""
+    hostname: str = HOSTNAME
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:
         """The whole environment: ours, then the image's, then the task's."""
         return {**ENVIRONMENT, **self.image.env, **self.env}
+
+
+DiskKind = Literal["watch", "tmpfs", "loop"]
+Held = Literal["memory", "pids", "cpus", "disk", "file", "open_files", "terminals"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a runtime can do on this machine, as it is now."""
+
+    limits: frozenset[Held]
+    """Which limits hold. What is missing here is not held back by anything."""
+    disk: tuple[DiskKind, ...]
+    """How the disk limit can be held: `limits.disk` of a spec must be one of them."""
+    cgroups: Literal["v1", "hybrid", "v2", "none", "engine"]
+    user_namespace: bool
+    """Is root in a box somebody without rights on this machine?"""
+    rootless: bool
+    freeze: bool
+    snapshot: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """What a box uses now, and how often it ran into a limit since it was made."""
+
+    memory_bytes: int
+    processes: int
+    cpu_seconds: float
+    disk_bytes: int
+    """Of what it has changed; every file counts 4 KiB at least."""
+    terminals: int
+    oom_kills: int
+    """Processes killed for the memory that all of them used."""
+    forks_refused: int
+    """Processes that were one too many."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Change:
+    path: str
+    """Absolute. Names that are not UTF-8 have surrogates."""
+    kind: Literal["added", "modified", "deleted"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +148,8 @@ class ExecResult:
     stderr: bytes
     truncated: bool = False
     """One of the streams was longer than was kept; its beginning is what was kept."""
+    limit: str = ""
+    """Which limit of the box was reached meanwhile, in words; empty when none was."""
 
     @property
     def timed_out(self) -> bool:
@@ -104,7 +181,14 @@ class Box(Protocol):
     def id(self) -> str: ...
 
     def open_pty(
-        self, argv: Sequence[str], *, rows: int = 40, cols: int = 160, cwd: str | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        rows: int = 40,
+        cols: int = 160,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        user: str | None = None,
     ) -> Pty:
         """Start a program on a new terminal, as its session leader."""
         ...
@@ -117,17 +201,25 @@ class Box(Protocol):
         input: bytes = b"",  # noqa: A002
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
+        user: str | None = None,
+        trusted: bool = False,
         output_bytes: int = STATUS_BYTES,
     ) -> ExecResult:
         """Run a program to its end. Ends when the program does, whoever still holds its pipes.
 
-        `env` is added to the box's. When `seconds` are over, everything in the box is killed.
+        `env` is added to the box's. `user`: `uid:gid`, else that of the spec. `trusted`: start it
+        from outside, so that nothing that ran in the box before can have a part in it; slower.
+        When `seconds` are over, everything in the box is killed, as `stop` does.
         Raises RuntimeFault when the box is gone or the program cannot be started.
         """
         ...
 
     def put(self, archive: bytes, folder: str) -> None:
-        """Unpack a tar archive in `folder`, owned by root."""
+        """Unpack a tar archive in `folder`, owned by root.
+
+        Resolved inside the box. Members that lead out of the folder, and what is no file, folder
+        or link, are refused with a RuntimeFault; links that are in the way are replaced.
+        """
         ...
 
     def get(self, path: str) -> Iterator[bytes]:
@@ -136,6 +228,41 @@ class Box(Protocol):
         Works after `stop`. Holds regular files, folders and symbolic links (never followed).
         Raises FileNotFoundError when there is no such path.
         """
+        ...
+
+    def changes(self) -> list[Change]:
+        """What differs from the image and the seeds, sorted; of a new folder, all that is in it.
+
+        Works after `stop`. Mounts, /proc, /sys, /dev and folders in memory are no part of it.
+        """
+        ...
+
+    def snapshot(self, tar: Path) -> Snapshot:
+        """Write the changes to the file `tar`. The box stands still meanwhile. Works after `stop`."""
+        ...
+
+    def fork(self) -> "Box":
+        """Another box with the same files. Processes and terminals are not copied."""
+        ...
+
+    def reset(self) -> None:
+        """Back to how it was made, every process and change gone; the box keeps its id."""
+        ...
+
+    def freeze(self) -> None:
+        """Let no process in it run until `thaw`. Harmless the second time, as is `thaw`."""
+        ...
+
+    def thaw(self) -> None: ...
+
+    def kill_all(self) -> None:
+        """Kill every program in it; the box goes on, and new ones can be started."""
+        ...
+
+    def stats(self) -> Stats: ...
+
+    def reached(self) -> str:
+        """Which limits were reached since this was last asked, in words; empty when none was."""
         ...
 
     def stop(self) -> None:
@@ -166,8 +293,23 @@ class Runtime(Protocol):
     @property
     def name(self) -> str: ...
 
+    def capabilities(self) -> Capabilities:
+        """Raises RuntimeFault when it cannot run here at all."""
+        ...
+
+    def ensure_image(self, image: Image) -> None:
+        """Have the image ready, so that the first box of it is as quick as the next."""
+        ...
+
     def create(self, spec: BoxSpec) -> Box:
-        """A new box, without a network but its own loopback. Raises RuntimeFault."""
+        """A new box, without a network but its own loopback.
+
+        Raises RuntimeFault, also for a spec that asks for what it cannot hold here.
+        """
+        ...
+
+    def warm(self, spec: BoxSpec, boxes: int) -> None:
+        """Keep so many boxes of this spec ready, made in the background, for create and reset."""
         ...
 
     def reap(self) -> list[str]:

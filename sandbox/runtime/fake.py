@@ -12,10 +12,12 @@ function for each command, knows `cd DIR` and `exit N`, and ends at ^C what was 
 exit code None.
 
 What it does not do: run anything, hold back anything, look into the image, keep empty folders,
-follow links, set variables, read what is typed into a program, echo, or wrap lines. It is no entry
-point on purpose: nothing that is run by name can end up without isolation.
+follow links, set variables, read what is typed into a program, echo, or wrap lines. A snapshot
+holds files only. It is no entry point on purpose: nothing that is run by name can end up without
+isolation.
 """
 
+import hashlib
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +28,16 @@ from typing import Self
 from sandbox.errors import RuntimeFault
 from sandbox.formats.digest import Entry
 from sandbox.model.task import Digest
-from sandbox.runtime.base import STATUS_BYTES, BoxSpec, ExecResult, Image
+from sandbox.runtime.base import (
+    STATUS_BYTES,
+    BoxSpec,
+    Capabilities,
+    Change,
+    ExecResult,
+    Image,
+    Snapshot,
+    Stats,
+)
 from sandbox.runtime.fakeshell import NOT_FOUND, UNANSWERED, Shell
 from sandbox.runtime.fakeshell import said as said  # noqa: PLC0414 - users import it from here
 from sandbox.runtime.tarball import pack, read
@@ -34,6 +45,7 @@ from sandbox.runtime.tarball import pack, read
 NO_IMAGE = Image(name="none", digest=Digest("sha256:" + "0" * 64), config=Path(), layers=(), env={})
 _MOST_BYTES, _MOST_FILES = 1 << 30, 1_000_000
 _HUNG_UP = 129
+WHITEOUT = ".wh."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +84,27 @@ class FakeRuntime:
         self._reply = reply
 
     def create(self, spec: BoxSpec) -> "FakeBox":
-        box = FakeBox(f"fake-{len(self.boxes) + 1}", spec, self._reply)
+        box = FakeBox(f"fake-{len(self.boxes) + 1}", spec, self._reply, self.create)
         self.boxes.append(box)
-        for seed in spec.seeds:
-            box.put(seed.tar.read_bytes(), "/")
+        box.reset()
         return box
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            limits=frozenset(),
+            disk=("watch",),
+            cgroups="none",
+            user_namespace=False,
+            rootless=True,
+            freeze=False,
+            snapshot=True,
+        )
+
+    def ensure_image(self, image: Image) -> None:
+        del image
+
+    def warm(self, spec: BoxSpec, boxes: int) -> None:
+        del spec, boxes
 
     def reap(self) -> list[str]:
         return []
@@ -87,13 +115,17 @@ class FakeRuntime:
 
 
 class FakeBox:
-    def __init__(self, name: str, spec: BoxSpec, reply: Reply) -> None:
+    def __init__(
+        self, name: str, spec: BoxSpec, reply: Reply, create: "Callable[[BoxSpec], FakeBox]"
+    ) -> None:
         self.id = name
         self.spec = spec
         self.files: dict[str, Entry] = {}
         """Absolute path → what is there."""
         self.calls: list[Call] = []
         self._reply = reply
+        self._create = create
+        self._base: dict[str, Entry] = {}
         self._ptys: list[FakePty] = []
         self._stopped = self._destroyed = False
 
@@ -101,10 +133,17 @@ class FakeBox:
         self.files[path] = Entry(path.lstrip("/"), "file", data)
 
     def open_pty(
-        self, argv: Sequence[str], *, rows: int = 40, cols: int = 160, cwd: str | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        rows: int = 40,
+        cols: int = 160,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        user: str | None = None,
     ) -> "FakePty":
         """Whatever the program: the stand-in of a shell."""
-        del argv, rows, cols
+        del argv, rows, cols, env, user
         self._require(stopped=self._stopped)
         pty = FakePty(self, cwd or self.spec.workdir)
         self._ptys.append(pty)
@@ -118,8 +157,11 @@ class FakeBox:
         input: bytes = b"",  # noqa: A002
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
+        user: str | None = None,
+        trusted: bool = False,
         output_bytes: int = STATUS_BYTES,
     ) -> ExecResult:
+        del user, trusted
         self._require(stopped=self._stopped)
         where = cwd or self.spec.workdir
         call = Call(argv=tuple(argv), cwd=where, env=env or {}, input=input, seconds=seconds)
@@ -163,6 +205,84 @@ class FakeBox:
             raise FileNotFoundError(path)
         above = len(str(PurePosixPath(path).parent).rstrip("/")) + 1
         return iter([pack(replace(self.files[name], path=name[above:]) for name in found)])
+
+    def changes(self) -> list[Change]:
+        self._require()
+        gone = [Change(path, "deleted") for path in self._base.keys() - self.files.keys()]
+        new = [
+            Change(path, "modified" if path in self._base else "added")
+            for path, entry in self.files.items()
+            if self._base.get(path) != entry
+        ]
+        return sorted(gone + new)
+
+    def snapshot(self, tar: Path) -> Snapshot:
+        """As it says, a tar of what changed; `.wh.NAME` for what is gone."""
+        entries = []
+        for change in self.changes():
+            if change.kind == "deleted":
+                path = PurePosixPath(change.path.lstrip("/"))
+                entries.append(Entry(str(path.with_name(WHITEOUT + path.name)), "file", b""))
+            else:
+                entries.append(self.files[change.path])
+        data = pack(entries)
+        tar.write_bytes(data)
+        return Snapshot(
+            image=self.spec.image.digest,
+            seeds=tuple(seed.folder.name for seed in self.spec.seeds),
+            tar=tar,
+            sha256=hashlib.sha256(data).hexdigest(),
+        )
+
+    def fork(self) -> "FakeBox":
+        self._require()
+        box = self._create(self.spec)
+        box.files = dict(self.files)
+        return box
+
+    def reset(self) -> None:
+        """Its files are those of the seeds and of the snapshot again."""
+        self._require()
+        self.kill_all()
+        self._stopped = False
+        self.files.clear()
+        for seed in self.spec.seeds:
+            self.put(seed.tar.read_bytes(), "/")
+        self._base = dict(self.files)
+        if self.spec.snapshot:
+            self._restore(self.spec.snapshot)
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        self.put(snapshot.tar.read_bytes(), "/")
+        for path in [p for p in self.files if PurePosixPath(p).name.startswith(WHITEOUT)]:
+            name = PurePosixPath(path).name.removeprefix(WHITEOUT)
+            del self.files[path]
+            self.files.pop(str(PurePosixPath(path).with_name(name)), None)
+
+    def freeze(self) -> None: ...
+
+    def thaw(self) -> None: ...
+
+    def kill_all(self) -> None:
+        for pty in self._ptys:
+            pty.hang_up()
+
+    def stats(self) -> Stats:
+        """Its files take 4 KiB each at least; nothing else is used."""
+        self._require()
+        disk = sum(max(len(entry.data), 4096) for entry in self.files.values())
+        return Stats(
+            memory_bytes=0,
+            processes=0,
+            cpu_seconds=0.0,
+            disk_bytes=disk,
+            terminals=len(self._ptys),
+            oom_kills=0,
+            forks_refused=0,
+        )
+
+    def reached(self) -> str:
+        return ""
 
     def stop(self) -> None:
         self._stopped = True
