@@ -274,7 +274,7 @@ def _clock_rules(raw: ClockSpec) -> Iterator[Broken]:
 def _limit_rules(raw: Limits) -> Iterator[Broken]:
     for f in dataclasses.fields(raw):
         value = getattr(raw, f.name)
-        if not 0 < value < float("inf"):
+        if not isinstance(value, str) and not 0 < value < float("inf"):
             yield ("limits", f.name), f"`{f.name}` should be more than 0", ""
     if raw.memory_mib < 16:
         yield ("limits", "memory_mib"), "a box needs at least 16 MiB", ""
