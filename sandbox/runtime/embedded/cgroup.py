@@ -12,7 +12,6 @@ from typing import Literal
 
 ROOT = "/sys/fs/cgroup"
 PARENT = "stillroom"
-_TRIES = 5
 _V1 = ("memory", "pids", "cpu", "cpuacct", "freezer")
 _V2 = ("memory", "pids", "cpu")
 _PERIOD_MICROSECONDS = 100_000
@@ -41,9 +40,11 @@ class Cgroups:
     """Our group in each of them: the boxes of one store lie below it."""
 
     @property
-    def kind(self) -> Literal["v1", "hybrid", "v2"]:
+    def kind(self) -> Literal["v1", "hybrid", "v2", "none"]:
         if self.version == 2:
             return "v2"
+        if not self.folders:
+            return "none"
         beside = os.path.join(os.path.dirname(self.folders[0]), "unified")
         return "hybrid" if os.path.isdir(beside) else "v1"
 
@@ -51,15 +52,20 @@ class Cgroups:
     def can_freeze(self) -> bool:
         return self.version == 2 or any(_controller(f) == "freezer" for f in self.folders)
 
-    def paths(self, box: str) -> list[str]:
-        return [os.path.join(f, self.parent, box) for f in self.folders]
+    @property
+    def parents(self) -> list[str]:
+        """In which the groups of boxes are made."""
+        return [os.path.join(f, self.parent) for f in self.folders]
 
-    def make(self, box: str) -> None:
-        """Create the box's groups. Raises OSError."""
+    def paths(self, box: str) -> list[str]:
+        return [os.path.join(parent, box) for parent in self.parents]
+
+    def make_parent(self) -> None:
+        """Before any box. Raises OSError."""
         if self.version == 2:
             self._delegate()
-        for path in self.paths(box):
-            _make_folder(path)
+        for path in self.parents:
+            os.makedirs(path, exist_ok=True)
 
     def limit(self, box: str, *, memory_bytes: int, pids: int, cpus: float) -> None:
         """Set what the box may use. Raises OSError where that cannot hold."""
@@ -150,8 +156,8 @@ class Cgroups:
         found: set[str] = set()
         for folder in self.folders:
             parent = os.path.join(folder, self.parent)
-            with suppress(FileNotFoundError):
-                found.update(e.name for e in os.scandir(parent) if e.is_dir())
+            with suppress(FileNotFoundError), os.scandir(parent) as entries:
+                found.update(e.name for e in entries if e.is_dir())
         return found
 
     def _settings(self, memory_bytes: int, pids: int, cpus: float) -> list[tuple[str, str, bool]]:
@@ -256,13 +262,10 @@ def _controller(folder: str) -> str:
     return os.path.basename(folder)
 
 
-def _make_folder(path: str) -> None:
-    """Another run of this store may tidy the parent away while we make its child."""
-    for _ in range(_TRIES):
-        with suppress(FileNotFoundError):
-            os.makedirs(path, exist_ok=True)
-            return
-    os.makedirs(path, exist_ok=True)
+def make(paths: list[str]) -> None:
+    """A box's groups. Another run may tidy their empty parent away at this moment."""
+    for path in paths:
+        os.makedirs(path, exist_ok=True)
 
 
 def read(path: str) -> str:

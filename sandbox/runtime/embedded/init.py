@@ -50,7 +50,7 @@ def _build(ground: filesystem.Ground, request: dict[str, Any]) -> tuple[int, lis
     )
     upper, made = filesystem.build(ground, layout)
     kernel.set_hostname(request["hostname"])
-    privileges.set_limits(request["open_files"], request["file_mib"])
+    privileges.set_limits(request["open_files"], request["file_mib"], request["processes"])
     privileges.give_up(ground.user_namespace)
     made += filesystem.make_mount_point(request["workdir"], folder=True)
     return upper, made

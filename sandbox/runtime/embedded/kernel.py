@@ -199,6 +199,15 @@ def become_root_of_own() -> None:
             f.write(text)
 
 
+def wait_until_mapped() -> None:
+    """In a new user namespace: until whoever made it has said who we are there."""
+    while True:
+        with open("/proc/self/uid_map", encoding="ascii") as f:
+            if f.read():
+                return
+        os.sched_yield()
+
+
 def may_set_groups() -> bool:
     with open("/proc/self/setgroups", encoding="ascii") as f:
         return f.read().strip() == "allow"

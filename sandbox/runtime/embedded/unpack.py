@@ -11,7 +11,9 @@ import tarfile
 from collections.abc import Callable
 
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
-_TAKEN = frozenset((tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE))
+_TAKEN = frozenset(
+    (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE)
+)
 
 
 def put(archive: int, folder: str) -> int:
@@ -41,7 +43,7 @@ def _put(archive: int, folder: str) -> None:
     with os.fdopen(archive, "rb") as f, tarfile.open(fileobj=f, mode="r|") as tar:
         tar.extraction_filter = lambda member, _: member
         for member in tar:
-            tar.members = []
+            tar.members = []  # type: ignore[attr-defined]  # it would remember them all
             _place(tar, member, folder)
 
 
@@ -90,16 +92,21 @@ def _restore(archive: int) -> None:
     """Ours, and checked: names do not lead elsewhere, and no member comes through a link."""
     os.umask(0)
     times: list[tuple[str, int]] = []
-    with os.fdopen(archive, "rb") as f, tarfile.open(fileobj=f, mode="r|", encoding="utf-8", errors="surrogateescape") as tar:
+    with (
+        os.fdopen(archive, "rb") as f,
+        tarfile.open(fileobj=f, mode="r|", encoding="utf-8", errors="surrogateescape") as tar,
+    ):
         tar.extraction_filter = lambda member, _: member
         for member in tar:
-            tar.members = []
+            tar.members = []  # type: ignore[attr-defined]  # it would remember them all
             _restore_one(tar, member, times)
     for path, nanoseconds in reversed(times):
         os.utime(path, ns=(nanoseconds, nanoseconds))
 
 
-def _restore_one(tar: tarfile.TarFile, member: tarfile.TarInfo, times: list[tuple[str, int]]) -> None:
+def _restore_one(
+    tar: tarfile.TarFile, member: tarfile.TarInfo, times: list[tuple[str, int]]
+) -> None:
     _check_name(member.name)
     parent, _, name = f"/{member.name}".rpartition("/")
     if name == _OPAQUE:
