@@ -6,6 +6,7 @@ gone it removes what is left of the run, and ends.
 """
 
 import contextlib
+import gc
 import os
 import resource
 import shutil
@@ -39,6 +40,9 @@ def main(run: str, groups: list[str]) -> None:
     _allow_descriptors()
     if os.geteuid():
         kernel.become_root_of_own()
+    # A collection would write to every object, and each box would get a copy of all that memory.
+    gc.disable()
+    gc.freeze()
     control = socket.socket(fileno=CONTROL_FD)
     zygote = Zygote()
     while True:
