@@ -159,15 +159,14 @@ def _new_user_namespace(owner: int) -> int:
 def _map(pid: int, owner: int, count: int) -> None:
     """0… in the process's new user namespace are owner… in ours."""
     for name in ("uid_map", "gid_map"):
-        with open(f"/proc/{pid}/{name}", "w", encoding="ascii") as f:
-            f.write(f"0 {owner} {count}")
+        kernel.write(f"/proc/{pid}/{name}", f"0 {owner} {count}")
 
 
 def _kill_all_in(group: str) -> None:
     with contextlib.suppress(OSError, ValueError):
         if os.path.exists(os.path.join(group, "freezer.state")):
-            cgroup.write(os.path.join(group, "freezer.state"), "THAWED")
-        for line in cgroup.read(os.path.join(group, "cgroup.procs")).split():
+            kernel.write(os.path.join(group, "freezer.state"), "THAWED")
+        for line in kernel.read(os.path.join(group, "cgroup.procs")).split():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(line), signal.SIGKILL)
 
