@@ -3,9 +3,9 @@
 from pathlib import Path
 
 _SERVER = Path(__file__).with_name("server.py")
-_WITHOUT = "exec env --ignore-signal=CHLD sleep infinity"
+_WITHOUT = "exec env --ignore-signal=CHLD cat > /dev/null"
 """As process 1 it cannot be killed from inside; as it ignores SIGCHLD, the kernel reaps the
-orphans it inherits. With an init and a child, `kill -9 -1` would end the box."""
+orphans it inherits. It ends with its input: with whoever made the box."""
 _TOO_OLD = f"""
 import os, sys
 if sys.version_info < (3, 8):
@@ -21,7 +21,7 @@ def command() -> list[str]:
     """One `sh` looks for python3, so that nothing about the image has to be asked beforehand."""
     script = (
         "command -v python3 > /dev/null 2>&1 && "
-        'exec python3 -I -S -c "$1" "$2"; '
+        'exec python3 -I -S -B -c "$1" "$2"; '
         f"printf %s {PLAIN.decode()}; {_WITHOUT}"
     )
     return ["sh", "-c", script, "sh", _TOO_OLD, _SERVER.read_text(encoding="utf-8")]

@@ -44,6 +44,8 @@ class Program:
         self.pipes: dict[int, int] = {}
         """Descriptor → which stream."""
         self.truncated = 0
+        self.before = b""
+        """What the box used when it began."""
 
 
 class Server:
@@ -137,6 +139,7 @@ class Server:
         keep, uid, gid, cwd, has_input, count, *rest = content.split(b"\0")
         argv, env = rest[: int(count)], rest[int(count) :]
         program = Program(number, int(keep))
+        program.before = self.facts()
         theirs: list[int] = []
         try:
             ours = self.pipes_for(program, theirs, int(has_input))
@@ -243,7 +246,7 @@ class Server:
         self.forget(program)
         code = 128 + (status & 127) if status & 127 else status >> 8
         said = b"%d\0%d\0" % (code, program.truncated)
-        self.send(EXIT, program.number, said + self.facts())
+        self.send(EXIT, program.number, said + program.before + b"\0" + self.facts())
 
     def forget(self, program: Program) -> None:
         self.programs.pop(program.number, None)
