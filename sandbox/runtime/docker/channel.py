@@ -91,12 +91,12 @@ class Channel:
         request = "\0".join(words).encode("utf-8", "surrogateescape")
         if len(request) > server.MOST_FRAME:
             raise RuntimeFault("cannot start the program: Argument list too long", retry=False)
-        self._send(_frame(server.RUN, call.number, request) + self._next_input(call))
+        self.send(_frame(server.RUN, call.number, request) + self._next_input(call))
         return call
 
     def ask(self, kind: int) -> Call:
         call = self._call(0, memoryview(b""))
-        self._send(_frame(kind, call.number, b""))
+        self.send(_frame(kind, call.number, b""))
         return call
 
     def wait(self, call: Call, deadline: float) -> bool:
@@ -175,7 +175,7 @@ class Channel:
             call.stderr += content[: call.keep - len(call.stderr)]
         elif kind == server.MORE:
             if more := self._next_input(call):
-                self._send(more)
+                self.send(more)
         else:
             with self._changed:
                 call.answer, call.kind = content, kind
@@ -189,7 +189,8 @@ class Channel:
         end = b"" if call.give else _frame(server.INPUT, call.number, b"")
         return _frame(server.INPUT, call.number, bytes(block)) + end
 
-    def _send(self, data: bytes) -> None:
+    def send(self, data: bytes) -> None:
+        """Whole frames only. Raises RuntimeFault when the box cannot be reached."""
         try:
             with self._sending:
                 self._sock.sendall(data)

@@ -14,6 +14,7 @@ from sandbox.runtime.docker.channel import SEND_SECONDS, Channel, Command
 from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import CALL_SECONDS, Engine, faults
 from sandbox.runtime.docker.images import Loaded
+from sandbox.runtime.docker.main import program
 from sandbox.runtime.docker.programs import WentDown, run, run_from_outside
 from sandbox.runtime.docker.wire import attach
 
@@ -56,6 +57,7 @@ class Maker:
             sock.settimeout(SEND_SECONDS)
             channel = Channel(sock)
             container.connect(channel, serves=False)
+            channel.send(program())
             with faults("start the box"):
                 self._engine.api.start(container.id)
             container.connect(channel, serves=channel.ready(CALL_SECONDS))
