@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -9,14 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import docker
 import pytest
 
 from sandbox.errors import RuntimeFault
-from sandbox.model.task import Limits
 from sandbox.runtime.base import Box, BoxSpec, Change, Image, Mount, Seed
 from sandbox.runtime.docker import DockerRuntime
-from sandbox.runtime.docker.address import DEFAULT_HOST
 from sandbox.runtime.store import Store
 from tests.contract.conftest import LIMITS, host_processes
 from tests.support.tars import Entry, make_tar, unpacked
@@ -337,7 +335,9 @@ def test_nothing_runs_when_whoever_made_the_box_is_gone(runtime: DockerRuntime, 
     with runtime.create(spec) as box:
         sh(box, f"setsid sleep {marker} > /dev/null 2>&1 &")
         assert eventually(lambda: len(host_processes(marker)) == 1)
-        box._container._connection._sock.shutdown(2)  # as the kernel does when a process dies
+        connection = box._container._connection
+        assert connection is not None
+        connection._sock.shutdown(socket.SHUT_RDWR)  # as the kernel does when a process dies
         assert eventually(lambda: not host_processes(marker))
         assert eventually(box.lost)
 
