@@ -22,7 +22,7 @@ def result(call: str, *arguments: int) -> int:
 
 def holds(condition: dict[str, Any], arguments: tuple[int, ...]) -> bool:
     wanted, other = int(condition["value"]), int(condition["valueTwo"])
-    value = (*arguments, 0, 0, 0)[condition["index"]] & 0xFFFF_FFFF_FFFF_FFFF
+    value: int = (*arguments, 0, 0, 0)[int(condition["index"])] & 0xFFFF_FFFF_FFFF_FFFF
     match condition["op"]:
         case "SCMP_CMP_EQ":
             return value == wanted

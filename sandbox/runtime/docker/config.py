@@ -11,7 +11,6 @@ from sandbox.model.task import Limits
 from sandbox.runtime.base import BoxSpec
 from sandbox.runtime.docker.engine import Engine, faults
 from sandbox.runtime.docker.main import command
-from sandbox.runtime.docker.profile import profile
 
 ROOT = "0:0"
 CAPABILITIES = (
@@ -28,7 +27,9 @@ CAPABILITIES = (
 SHM_BYTES = 64 << 20
 
 
-def create(engine: Engine, spec: BoxSpec, *, image: str, labels: dict[str, str]) -> str:
+def create(
+    engine: Engine, spec: BoxSpec, *, image: str, labels: dict[str, str], seccomp: str
+) -> str:
     """The id of a new container: its first process is ours, root whoever programs run as."""
     with faults("create a box"):
         answer = engine.api.create_container(
@@ -44,12 +45,12 @@ def create(engine: Engine, spec: BoxSpec, *, image: str, labels: dict[str, str])
             environment=environment(spec),
             labels={**spec.labels, **labels},
             healthcheck={"test": ["NONE"]},
-            host_config=host_config(engine, spec),
+            host_config=host_config(engine, spec, seccomp),
         )
     return str(answer["Id"])
 
 
-def host_config(engine: Engine, spec: BoxSpec) -> Any:
+def host_config(engine: Engine, spec: BoxSpec, seccomp: str) -> Any:
     memory = spec.limits.memory_mib << 20
     return engine.api.create_host_config(
         network_mode="none",
@@ -57,7 +58,7 @@ def host_config(engine: Engine, spec: BoxSpec) -> Any:
         dns_search=["."],
         cap_drop=["ALL"],
         cap_add=list(CAPABILITIES),
-        security_opt=["no-new-privileges", f"seccomp={profile()}"],
+        security_opt=["no-new-privileges", f"seccomp={seccomp}"],
         mem_limit=memory,
         memswap_limit=memory,
         pids_limit=spec.limits.pids,

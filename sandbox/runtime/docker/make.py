@@ -1,5 +1,6 @@
 """Makes containers: in as few round trips as the engine allows."""
 
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,18 +16,23 @@ from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import CALL_SECONDS, Engine, faults
 from sandbox.runtime.docker.images import Loaded
 from sandbox.runtime.docker.main import program
+from sandbox.runtime.docker.profile import profile_for
 from sandbox.runtime.docker.programs import WentDown, run, run_from_outside
 from sandbox.runtime.docker.wire import attach
+from sandbox.runtime.store import Store
 
 REMOVED_AT_ONCE = 500
 HELP_SECONDS = 120.0
+_RAISED_LIMIT = re.compile(r"\b(set)?rlimit", re.IGNORECASE)
+"""In the words of a runtime that may not raise one; not the call prlimit64, in a profile."""
 
 
 class Maker:
     def __init__(
-        self, engine: Engine, images: Loaded, labels: Callable[[], dict[str, str]]
+        self, engine: Engine, store: Store, images: Loaded, labels: Callable[[], dict[str, str]]
     ) -> None:
         self._engine = engine
+        self._store = store
         self._images = images
         self._labels = labels
 
@@ -37,7 +43,7 @@ class Maker:
         try:
             container = self._make(spec)
         except RuntimeFault as e:
-            if "rlimit" not in str(e) or self._engine.most_files is not None:
+            if not _RAISED_LIMIT.search(str(e)) or self._engine.most_files is not None:
                 raise
             self._learn_limits(spec)
             container = self._make(spec)
@@ -67,15 +73,22 @@ class Maker:
         return container
 
     def _create(self, spec: BoxSpec) -> Container:
-        image = self._images.ready(spec)
         try:
-            made = config.create(self._engine, spec, image=image, labels=self._labels())
+            return self._created(spec)
         except RuntimeFault as e:
             if not isinstance(e.__cause__, docker.errors.NotFound):
                 raise
             self._images.forget(spec)  # somebody removed it from the engine
-            image = self._images.ready(spec)
-            made = config.create(self._engine, spec, image=image, labels=self._labels())
+            return self._created(spec)
+
+    def _created(self, spec: BoxSpec) -> Container:
+        made = config.create(
+            self._engine,
+            spec,
+            image=self._images.ready(spec),
+            labels=self._labels(),
+            seccomp=profile_for(self._engine, self._store),
+        )
         return Container(self._engine, made)
 
     def _learn_limits(self, spec: BoxSpec) -> None:
