@@ -63,7 +63,7 @@ def host_config(engine: Engine, spec: BoxSpec, seccomp: str) -> Any:
         memswap_limit=memory,
         pids_limit=spec.limits.pids,
         nano_cpus=round(spec.limits.cpus * 1e9),
-        ulimits=ulimits(spec.limits, engine.most_files),
+        ulimits=ulimits(spec.limits, engine.most_files, engine.most_processes),
         shm_size=SHM_BYTES,
         ipc_mode="private",
         cgroupns="private",
@@ -76,11 +76,13 @@ def host_config(engine: Engine, spec: BoxSpec, seccomp: str) -> Any:
     )
 
 
-def ulimits(limits: Limits, most_files: int | None) -> list[Ulimit]:
+def ulimits(limits: Limits, most_files: int | None, processes: int | None) -> list[Ulimit]:
     """`most_files`: what the engine may give at most; None: anything, 0: only what it has."""
     found = [("fsize", limits.file_mib << 20), ("core", 0)]
     if most_files != 0:
         found.append(("nofile", min(limits.open_files, most_files or limits.open_files)))
+    if processes is not None:
+        found.append(("nproc", processes))
     return [Ulimit(name=name, soft=value, hard=value) for name, value in found]
 
 

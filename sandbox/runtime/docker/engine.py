@@ -32,6 +32,8 @@ class Engine:
         """Is it on this machine? None: not known yet."""
         self.most_files: int | None = None
         """Open files it may allow a container; None: no bound is known, 0: it cannot be told."""
+        self.most_processes: int | None = None
+        """Of one user, if it has to be named; the box's own limit is another."""
 
     @property
     def address(self) -> Address:

@@ -23,6 +23,7 @@ from sandbox.runtime.store import Store
 
 REMOVED_AT_ONCE = 500
 HELP_SECONDS = 120.0
+SMALL_FILES, SMALL_PROCESSES = 4096, 16384
 _RAISED_LIMIT = re.compile(r"\b(set)?rlimit", re.IGNORECASE)
 """In the words of a runtime that may not raise one; not the call prlimit64, in a profile."""
 
@@ -94,7 +95,14 @@ class Maker:
     def _learn_limits(self, spec: BoxSpec) -> None:
         """An engine without CAP_SYS_RESOURCE cannot raise limits: find out what it has itself."""
         self._engine.most_files = 0
-        container = self._make(spec)
+        try:
+            container = self._make(spec)
+        except RuntimeFault as e:
+            if not _RAISED_LIMIT.search(str(e)):
+                raise
+            # Podman adds limits of its own where none are named: name what any process has.
+            self._engine.most_files, self._engine.most_processes = SMALL_FILES, SMALL_PROCESSES
+            return
         try:
             said = ask(container, ["sh", "-c", "ulimit -H -n"])
         finally:
