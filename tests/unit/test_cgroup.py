@@ -73,7 +73,7 @@ def test_a_box_that_was_killed_for_its_memory_is_known(tmp_path: Path, tree, fil
 def test_v2_has_one_group_and_its_parents_hand_the_controllers_down(tmp_path: Path):
     groups = found(v2(tmp_path))
     assert groups.version == 2
-    groups.make("box")
+    groups.make_parent()
     groups.limit("box", memory_bytes=64 * MIB, pids=9, cpus=0.25)
     box = tmp_path / "stillroom" / "box"
     assert {n: (box / n).read_text() for n in V2_FILES} == {

@@ -10,9 +10,10 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Literal
 
+from sandbox.runtime.embedded import kernel
+
 ROOT = "/sys/fs/cgroup"
 PARENT = "stillroom"
-_TRIES = 5
 _V1 = ("memory", "pids", "cpu", "cpuacct", "freezer")
 _V2 = ("memory", "pids", "cpu")
 _PERIOD_MICROSECONDS = 100_000
@@ -41,9 +42,11 @@ class Cgroups:
     """Our group in each of them: the boxes of one store lie below it."""
 
     @property
-    def kind(self) -> Literal["v1", "hybrid", "v2"]:
+    def kind(self) -> Literal["v1", "hybrid", "v2", "none"]:
         if self.version == 2:
             return "v2"
+        if not self.folders:
+            return "none"
         beside = os.path.join(os.path.dirname(self.folders[0]), "unified")
         return "hybrid" if os.path.isdir(beside) else "v1"
 
@@ -51,15 +54,20 @@ class Cgroups:
     def can_freeze(self) -> bool:
         return self.version == 2 or any(_controller(f) == "freezer" for f in self.folders)
 
-    def paths(self, box: str) -> list[str]:
-        return [os.path.join(f, self.parent, box) for f in self.folders]
+    @property
+    def parents(self) -> list[str]:
+        """In which the groups of boxes are made."""
+        return [os.path.join(f, self.parent) for f in self.folders]
 
-    def make(self, box: str) -> None:
-        """Create the box's groups. Raises OSError."""
+    def paths(self, box: str) -> list[str]:
+        return [os.path.join(parent, box) for parent in self.parents]
+
+    def make_parent(self) -> None:
+        """Before any box. Raises OSError."""
         if self.version == 2:
             self._delegate()
-        for path in self.paths(box):
-            _make_folder(path)
+        for path in self.parents:
+            os.makedirs(path, exist_ok=True)
 
     def limit(self, box: str, *, memory_bytes: int, pids: int, cpus: float) -> None:
         """Set what the box may use. Raises OSError where that cannot hold."""
@@ -69,7 +77,7 @@ class Cgroups:
                     continue
                 target = os.path.join(path, name)
                 try:
-                    write(target, value)
+                    kernel.write(target, value)
                 except FileNotFoundError:
                     if needed:
                         message = f"{target} is missing: this kernel cannot hold that limit"
@@ -114,7 +122,9 @@ class Cgroups:
         found: set[int] = set()
         for path in self.paths(box):
             with suppress(FileNotFoundError):
-                found.update(int(line) for line in read(os.path.join(path, "cgroup.procs")).split())
+                found.update(
+                    int(line) for line in kernel.read(os.path.join(path, "cgroup.procs")).split()
+                )
         return sorted(found)
 
     def kill(self, box: str) -> None:
@@ -150,8 +160,8 @@ class Cgroups:
         found: set[str] = set()
         for folder in self.folders:
             parent = os.path.join(folder, self.parent)
-            with suppress(FileNotFoundError):
-                found.update(e.name for e in os.scandir(parent) if e.is_dir())
+            with suppress(FileNotFoundError), os.scandir(parent) as entries:
+                found.update(e.name for e in entries if e.is_dir())
         return found
 
     def _settings(self, memory_bytes: int, pids: int, cpus: float) -> list[tuple[str, str, bool]]:
@@ -185,7 +195,7 @@ class Cgroups:
         for folder, path in zip(self.folders, self.paths(box), strict=True):
             if self.version == 2 or _controller(folder) == name.split(".", maxsplit=1)[0]:
                 with suppress(OSError):
-                    return read(os.path.join(path, name))
+                    return kernel.read(os.path.join(path, name))
         return ""
 
     def _set_frozen(self, box: str, target: str, value: str, shown: str, wanted: str) -> None:
@@ -194,8 +204,8 @@ class Cgroups:
             if self.version == 1 and _controller(folder) != "freezer":
                 continue
             while True:
-                write(os.path.join(path, target), value)
-                if wanted in read(os.path.join(path, shown)):
+                kernel.write(os.path.join(path, target), value)
+                if wanted in kernel.read(os.path.join(path, shown)):
                     break
                 if time.monotonic() > until:
                     raise OSError(f"{path} does not become {wanted}")
@@ -206,18 +216,18 @@ class Cgroups:
         for folder in (self.folders[0], os.path.join(self.folders[0], self.parent)):
             os.makedirs(folder, exist_ok=True)
             control = os.path.join(folder, "cgroup.subtree_control")
-            have = read(control).split()
+            have = kernel.read(control).split()
             for name in _V2:
                 # A kernel without a share of processor time still holds what has to hold.
                 with suppress(OSError) if name == "cpu" else nullcontext():
                     if name not in have:
-                        write(control, f"+{name}")
+                        kernel.write(control, f"+{name}")
 
 
 def detect(root: str = ROOT, *, parent: str = PARENT) -> Cgroups | None:
     """What this machine has, or None when memory and pids cannot be limited."""
     if os.path.exists(os.path.join(root, "cgroup.controllers")):
-        have = read(os.path.join(root, "cgroup.controllers")).split()
+        have = kernel.read(os.path.join(root, "cgroup.controllers")).split()
         return Cgroups((root,), 2, parent) if {"memory", "pids"} <= set(have) else None
     folders = tuple(os.path.join(root, c) for c in _V1 if os.path.isdir(os.path.join(root, c)))
     names = {_controller(f) for f in folders}
@@ -232,14 +242,16 @@ def delegated(
     We are in it ourselves, and a group with processes hands nothing down: we move to a child.
     """
     try:
-        path = next(line.split(":", 2)[2] for line in read(own).splitlines() if line[:3] == "0::")
+        path = next(
+            line.split(":", 2)[2] for line in kernel.read(own).splitlines() if line[:3] == "0::"
+        )
         folder = os.path.join(root, path.strip("/\n"))
         groups = detect(folder, parent=parent)
         if groups is None or groups.version != 2 or not os.access(folder, os.W_OK):
             return None
         us = os.path.join(folder, f"{parent}-us")
         os.makedirs(us, exist_ok=True)
-        write(os.path.join(us, "cgroup.procs"), str(os.getpid()))
+        kernel.write(os.path.join(us, "cgroup.procs"), str(os.getpid()))
         groups._delegate()  # noqa: SLF001 - a second constructor of the same class
     except (OSError, StopIteration):
         return None
@@ -249,30 +261,14 @@ def delegated(
 def join(paths: list[str]) -> None:
     """Put the calling process into the groups."""
     for path in paths:
-        write(os.path.join(path, "cgroup.procs"), "0")
+        kernel.write(os.path.join(path, "cgroup.procs"), "0")
 
 
 def _controller(folder: str) -> str:
     return os.path.basename(folder)
 
 
-def _make_folder(path: str) -> None:
-    """Another run of this store may tidy the parent away while we make its child."""
-    for _ in range(_TRIES):
-        with suppress(FileNotFoundError):
-            os.makedirs(path, exist_ok=True)
-            return
-    os.makedirs(path, exist_ok=True)
-
-
-def read(path: str) -> str:
-    with open(path, encoding="ascii") as f:
-        return f.read()
-
-
-def write(path: str, value: str) -> None:
-    fd = os.open(path, os.O_WRONLY)
-    try:
-        os.write(fd, value.encode())
-    finally:
-        os.close(fd)
+def make(paths: list[str]) -> None:
+    """A box's groups. Another run may tidy their empty parent away at this moment."""
+    for path in paths:
+        os.makedirs(path, exist_ok=True)

@@ -97,8 +97,7 @@ def build(ground: Ground, layout: Layout) -> tuple[int, list[str]]:
         flags = kernel.MS_REMOUNT | kernel.MS_NOSUID | kernel.MS_NOEXEC
         kernel.mount("devpts", target, "devpts", flags, f"{ground.ttys},max={layout.terminals}")
     trees = [
-        (kernel.detached(source, ground.user_namespace), target)
-        for source, target in layout.mounts
+        (kernel.detached(source, ground.user_namespace), target) for source, target in layout.mounts
     ]
     upper = _overlay(ground, layout)
     os.chdir(ROOT)
@@ -106,7 +105,7 @@ def build(ground: Ground, layout: Layout) -> tuple[int, list[str]]:
     for name in _STAGED:
         kernel.move(f"../{STAGE}/{name}", name)
     if "tmp" in made:
-        os.chmod("tmp", 0o1777)
+        os.chmod("tmp", 0o1777)  # noqa: S103 - so it is everywhere
     kernel.enter_root(".")
     made = [f"/{name}" for name in made]
     # From here on, links lead nowhere but into the box.
@@ -157,7 +156,7 @@ def _overlay(ground: Ground, layout: Layout) -> int:
         else:
             kernel.mount_mapped(lower, target, ground.user_namespace)
         lowers.append(target)
-    place = _place_of_changes(ground, layout)
+    place = _place_of_changes(layout)
     upper = os.open(f"{place}/{UPPER}", os.O_RDONLY | os.O_DIRECTORY)
     seen = place if ground.user_namespace is None else _OWN
     if ground.user_namespace is not None and place != ".":
@@ -179,7 +178,7 @@ def _overlay(ground: Ground, layout: Layout) -> int:
     return upper
 
 
-def _place_of_changes(ground: Ground, layout: Layout) -> str:
+def _place_of_changes(layout: Layout) -> str:
     """The folder that holds upper and work: the box's own, or a file system of limited size."""
     if layout.disk == "watch":
         return "."

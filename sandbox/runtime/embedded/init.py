@@ -50,7 +50,7 @@ def _build(ground: filesystem.Ground, request: dict[str, Any]) -> tuple[int, lis
     )
     upper, made = filesystem.build(ground, layout)
     kernel.set_hostname(request["hostname"])
-    privileges.set_limits(request["open_files"], request["file_mib"])
+    privileges.set_limits(request["open_files"], request["file_mib"], request["processes"])
     privileges.give_up(ground.user_namespace)
     made += filesystem.make_mount_point(request["workdir"], folder=True)
     return upper, made
@@ -58,8 +58,7 @@ def _build(ground: filesystem.Ground, request: dict[str, Any]) -> tuple[int, lis
 
 def _network() -> None:
     """A loopback that is up, and on which root in the box may use the low ports."""
-    with open(_LOW_PORTS, "w", encoding="ascii") as f:
-        f.write("0")
+    kernel.write(_LOW_PORTS, "0")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         request = struct.pack("16sh", b"lo", _SIOCGIFFLAGS_UP) + b"\0" * 16
         fcntl.ioctl(s, _SIOCSIFFLAGS, request)

@@ -14,12 +14,13 @@ _KEEP = sum(1 << n for n in _CAPABILITIES.values())
 _STACK_BYTES, _ANY, _MIB = 8 << 20, resource.RLIM_INFINITY, 1 << 20
 _FILTER = seccomp.program()
 """Made once, in the zygote: every box has the same."""
-FOR_PROGRAMS = [s for s in signal.Signals if s not in (signal.SIGKILL, signal.SIGSTOP)]
+FOR_PROGRAMS = [int(s) for s in signal.Signals if s not in (signal.SIGKILL, signal.SIGSTOP)]
 """Python, and the zygote, ignore some signals; what runs in the box should not inherit that."""
 
 
-def set_limits(open_files: int, file_mib: int, processes: int = _ANY) -> None:
+def set_limits(open_files: int, file_mib: int, processes: int | None = None) -> None:
     """Not those of whoever started us: a verdict must not depend on their `ulimit`."""
+    most = _ANY if processes is None else processes
     wanted = {
         resource.RLIMIT_NOFILE: (open_files, open_files),
         resource.RLIMIT_STACK: (_STACK_BYTES, _ANY),
@@ -28,7 +29,7 @@ def set_limits(open_files: int, file_mib: int, processes: int = _ANY) -> None:
         resource.RLIMIT_CPU: (_ANY, _ANY),
         resource.RLIMIT_DATA: (_ANY, _ANY),
         resource.RLIMIT_FSIZE: (file_mib * _MIB, file_mib * _MIB),
-        resource.RLIMIT_NPROC: (processes, processes),
+        resource.RLIMIT_NPROC: (most, most),
     }
     for limit, values in wanted.items():
         try:

@@ -49,9 +49,9 @@ def become(request: dict[str, Any], fds: list[int], terminal: str | None = None)
     os.setsid()
     os.umask(0o022)
     signal.set_wakeup_fd(-1)
-    for number in FOR_PROGRAMS:
-        if signal.getsignal(number) != signal.SIG_DFL:
-            signal.signal(number, signal.SIG_DFL)
+    for one in FOR_PROGRAMS:
+        if signal.getsignal(one) != signal.SIG_DFL:
+            signal.signal(one, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     if terminal is not None:
         fds = [os.open(terminal, os.O_RDWR)] * 3
@@ -65,7 +65,9 @@ def become(request: dict[str, Any], fds: list[int], terminal: str | None = None)
         os.setresgid(gid, gid, gid)
         os.setresuid(uid, uid, uid)
     os.chdir(request["cwd"])
-    os.execvpe(request["argv"][0], request["argv"], request["env"])
+    os.execvpe(  # noqa: S606 - it takes this process over
+        request["argv"][0], request["argv"], request["env"]
+    )
 
 
 def _spawn(request: dict[str, Any], actions: list[tuple[Any, ...]]) -> int:

@@ -6,6 +6,7 @@ gone it removes what is left of the run, and ends.
 """
 
 import contextlib
+import gc
 import os
 import resource
 import shutil
@@ -39,6 +40,9 @@ def main(run: str, groups: list[str]) -> None:
     _allow_descriptors()
     if os.geteuid():
         kernel.become_root_of_own()
+    # A collection would write to every object, and each box would get a copy of all that memory.
+    gc.disable()
+    gc.freeze()
     control = socket.socket(fileno=CONTROL_FD)
     zygote = Zygote()
     while True:
@@ -80,23 +84,26 @@ class Zygote:
     def _blank(self, request: dict[str, Any], reply: socket.socket, control: int) -> None:
         """Fork the first process of a box that will wait to be told what to become."""
         filesystem.prepare(request["folder"])
-        for path in request["groups"]:
-            os.mkdir(path)
+        cgroup.make(request["groups"])
         owner = request["owner"]
         user_namespace = self._user_namespace(owner) if owner else None
-        pid, pidfd = kernel.fork_into(_NAMESPACES)
+        rootless = request["rootless"]
+        pid, pidfd = kernel.fork_into(_NAMESPACES | (kernel.CLONE_NEWUSER if rootless else 0))
         if pid == 0:
             try:
+                if rootless:
+                    kernel.wait_until_mapped()
                 keep = {control} if user_namespace is None else {control, user_namespace}
                 kernel.close_all_but(keep)
                 _open_standard_streams()
-                rootless = request["rootless"]
                 ground = filesystem.Ground(request["folder"], user_namespace, owner, rootless)
                 init.run(ground, request["groups"], control)
             except BaseException as e:  # noqa: BLE001 - the child's boundary: say it, then end
                 wire.tell_error(socket.socket(fileno=os.dup(control)), e)
             finally:
                 os._exit(1)
+        if rootless:
+            _map(pid, 0, 1)
         mounts = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
         wire.send(reply, {"pid": pid}, [pidfd, mounts])
         os.close(pidfd)
@@ -141,9 +148,7 @@ def _new_user_namespace(owner: int) -> int:
         os._exit(0)
     try:
         os.close(read_end)
-        for name in ("uid_map", "gid_map"):
-            with open(f"/proc/{pid}/{name}", "w", encoding="ascii") as f:
-                f.write(f"0 {owner} {_IDS}")
+        _map(pid, owner, _IDS)
         return os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
     finally:
         os.close(write_end)
@@ -151,11 +156,17 @@ def _new_user_namespace(owner: int) -> int:
         os.close(pidfd)
 
 
+def _map(pid: int, owner: int, count: int) -> None:
+    """0… in the process's new user namespace are owner… in ours."""
+    for name in ("uid_map", "gid_map"):
+        kernel.write(f"/proc/{pid}/{name}", f"0 {owner} {count}")
+
+
 def _kill_all_in(group: str) -> None:
     with contextlib.suppress(OSError, ValueError):
         if os.path.exists(os.path.join(group, "freezer.state")):
-            cgroup.write(os.path.join(group, "freezer.state"), "THAWED")
-        for line in cgroup.read(os.path.join(group, "cgroup.procs")).split():
+            kernel.write(os.path.join(group, "freezer.state"), "THAWED")
+        for line in kernel.read(os.path.join(group, "cgroup.procs")).split():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(line), signal.SIGKILL)
 
