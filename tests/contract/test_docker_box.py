@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import Box, BoxSpec, Change, Image, Mount, Seed
+from sandbox.runtime.base import Box, BoxSpec, Change, Image, Mount, Seed, Snapshot
 from sandbox.runtime.docker import DockerRuntime
-from sandbox.runtime.store import Store
+from sandbox.runtime.store import Store, sha256_file
 from tests.contract.conftest import LIMITS, host_processes
 from tests.support.tars import Entry, make_tar, unpacked
 from tests.support.waiting import eventually
@@ -117,6 +117,17 @@ def test_a_snapshot_that_does_not_fit_is_refused(
     with pytest.raises(RuntimeFault, match="sha256") as altered:
         runtime.create(replace(spec, snapshot=snapshot))
     assert not altered.value.retry
+
+
+def test_a_snapshot_may_hold_files_that_the_engine_has_mounted(
+    runtime: DockerRuntime, spec: BoxSpec, tmp_path: Path
+):
+    tar = tmp_path / "changes.tar"
+    names = ("etc/hosts", "etc/other", "etc/.wh.resolv.conf")
+    tar.write_bytes(make_tar([Entry(name=name, content=b"of the snapshot\n") for name in names]))
+    snapshot = Snapshot(image=spec.image.digest, seeds=(), tar=tar, sha256=sha256_file(tar))
+    with runtime.create(replace(spec, snapshot=snapshot)) as box:
+        assert sh(box, "cat /etc/hosts /etc/other") == "of the snapshot\n" * 2
 
 
 def test_a_fork_has_the_files_and_not_the_processes(

@@ -114,9 +114,19 @@ def user_of(user: str) -> tuple[int, int]:
     return int(uid), int(gid or uid)
 
 
-def made_folders(spec: BoxSpec) -> frozenset[str]:
-    """Folders that the engine makes for us: what is mounted, and the way to it."""
-    paths = [spec.workdir, *spec.tmpfs, *(mount.target for mount in spec.mounts)]
+ENGINE_FILES = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/run/.containerenv"})
+"""The engine's own, mounted over the image's: they cannot be replaced, only written to."""
+
+
+def made_paths(spec: BoxSpec) -> frozenset[str]:
+    """What the engine makes for us: what is mounted, and the way to it."""
+    paths = [
+        *ENGINE_FILES,
+        "/etc/mtab",
+        spec.workdir,
+        *spec.tmpfs,
+        *(mount.target for mount in spec.mounts),
+    ]
     return frozenset(above for path in paths for above in _way(posixpath.normpath(path)))
 
 

@@ -1,28 +1,24 @@
 """Makes containers: in as few round trips as the engine allows."""
 
 import re
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 import docker.errors
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import changeset
-from sandbox.runtime.base import PATH, BoxSpec
+from sandbox.runtime.base import BoxSpec
 from sandbox.runtime.docker import config
-from sandbox.runtime.docker.channel import SEND_SECONDS, Channel, Command
+from sandbox.runtime.docker.channel import SEND_SECONDS, Channel
 from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import CALL_SECONDS, Engine, faults
 from sandbox.runtime.docker.images import Loaded
 from sandbox.runtime.docker.main import program
 from sandbox.runtime.docker.profile import profile_for
-from sandbox.runtime.docker.programs import WentDown, run, run_from_outside
+from sandbox.runtime.docker.restore import ask, restore
 from sandbox.runtime.docker.wire import attach
 from sandbox.runtime.store import Store
 
-REMOVED_AT_ONCE = 500
-HELP_SECONDS = 120.0
 SMALL_FILES, SMALL_PROCESSES = 4096, 16384
 _RAISED_LIMIT = re.compile(r"\b(set)?rlimit", re.IGNORECASE)
 """In the words of a runtime that may not raise one; not the call prlimit64, in a profile."""
@@ -50,7 +46,7 @@ class Maker:
             container = self._make(spec)
         try:
             if snapshot is not None:
-                _restore(container, snapshot)
+                restore(container, snapshot)
         except BaseException:
             container.remove()
             raise
@@ -108,31 +104,3 @@ class Maker:
         finally:
             container.remove()
         self._engine.most_files = int(said) if said.strip().isdigit() else 0
-
-
-def ask(container: Container, argv: list[str]) -> bytes:
-    """What a program of ours prints, in a box in which nothing else has run yet."""
-    command = Command(
-        argv=argv, env={"PATH": PATH}, cwd="/", user=(0, 0), input=b"", output_bytes=4096
-    )
-    try:
-        if container.channel is not None:
-            ended = run(container.channel, command, HELP_SECONDS)
-        else:
-            ended = run_from_outside(container, command, HELP_SECONDS)
-    except WentDown as e:
-        raise RuntimeFault("the box ended while it was made") from e
-    if ended.exit_code != 0:
-        raise RuntimeFault(f"cannot run {argv[0]}: {ended.stderr.decode(errors='replace').strip()}")
-    return ended.stdout
-
-
-def _restore(container: Container, tar: Path) -> None:
-    """Into a box that runs: its first process comes from the image, not from the snapshot."""
-    with tempfile.TemporaryFile() as plain:
-        removed = changeset.split(tar, plain)
-        for start in range(0, len(removed), REMOVED_AT_ONCE):
-            ask(container, ["rm", "-rf", "--", *removed[start : start + REMOVED_AT_ONCE]])
-        plain.seek(0)
-        with faults("put the snapshot into the box"):
-            container.engine.api.put_archive(container.id, "/", plain)
