@@ -196,7 +196,8 @@ def test_what_a_box_uses_is_told(runtime: DockerRuntime, spec: BoxSpec):
         idle = box.stats()
         assert idle.processes == 1
         assert 0 < idle.memory_bytes < 16 << 20
-        assert idle.disk_bytes == idle.terminals == idle.oom_kills == idle.forks_refused == 0
+        assert idle.terminals == idle.oom_kills == idle.forks_refused == 0
+        assert idle.disk_bytes < 64 << 10
         pty = box.open_pty(["python3", "-c", HOLD])
         assert b"held" in os.read(pty.fileno(), 100)
         sh(box, "head -c 1000000 /dev/zero > /root/zeros")

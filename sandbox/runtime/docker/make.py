@@ -9,7 +9,7 @@ from sandbox.errors import RuntimeFault
 from sandbox.runtime import changeset
 from sandbox.runtime.base import BoxSpec
 from sandbox.runtime.docker import config
-from sandbox.runtime.docker.channel import SEND_SECONDS, Channel
+from sandbox.runtime.docker.channel import Channel
 from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import CALL_SECONDS, Engine, faults
 from sandbox.runtime.docker.images import Loaded
@@ -57,7 +57,6 @@ class Maker:
         try:
             with faults("reach the box"):
                 sock = attach(self._engine.address, self._engine.version, container.id)
-            sock.settimeout(SEND_SECONDS)
             channel = Channel(sock)
             container.connect(channel, serves=False)
             channel.send(program())
