@@ -12,7 +12,7 @@ from sandbox.formats.home import bundled_home
 from sandbox.model.image import ImageLock
 from sandbox.rollout import plugins
 from sandbox.runtime.base import BoxSpec, Image, Runtime
-from sandbox.runtime.embedded.host import missing
+from sandbox.runtime.embedded.machine import missing
 from sandbox.runtime.image.ensure import ensure
 from sandbox.runtime.store import Store
 from sandbox.runtime.supplies import Progress

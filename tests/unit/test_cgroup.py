@@ -46,7 +46,7 @@ def found(root: Path) -> Cgroups:
 def test_v1_has_a_group_per_controller_with_its_limits(tmp_path: Path):
     groups = found(v1(tmp_path))
     assert groups.version == 1
-    groups.make("box", memory_bytes=64 * MIB, pids=9, cpus=1.5)
+    groups.limit("box", memory_bytes=64 * MIB, pids=9, cpus=1.5)
     written = {p.name: p.read_text() for p in tmp_path.glob("*/stillroom/box/*") if p.read_text()}
     assert written == {
         "memory.limit_in_bytes": str(64 * MIB),
@@ -73,7 +73,8 @@ def test_a_box_that_was_killed_for_its_memory_is_known(tmp_path: Path, tree, fil
 def test_v2_has_one_group_and_its_parents_hand_the_controllers_down(tmp_path: Path):
     groups = found(v2(tmp_path))
     assert groups.version == 2
-    groups.make("box", memory_bytes=64 * MIB, pids=9, cpus=0.25)
+    groups.make_parent()
+    groups.limit("box", memory_bytes=64 * MIB, pids=9, cpus=0.25)
     box = tmp_path / "stillroom" / "box"
     assert {n: (box / n).read_text() for n in V2_FILES} == {
         "memory.max": str(64 * MIB),
@@ -110,7 +111,7 @@ def test_v1_without_cpu_still_limits_memory_and_pids(tmp_path: Path):
         path.unlink() if path.is_file() else path.rmdir()
     (tmp_path / "cpu").rmdir()
     groups = found(tmp_path)
-    groups.make("box", memory_bytes=MIB, pids=9, cpus=1)
+    groups.limit("box", memory_bytes=MIB, pids=9, cpus=1)
     assert len(groups.paths("box")) == 2
 
 
@@ -118,12 +119,12 @@ def test_v1_without_cpu_still_limits_memory_and_pids(tmp_path: Path):
 def test_a_limit_that_has_to_hold_and_cannot_is_an_error(tmp_path: Path, name: str):
     groups = found(v1(tmp_path, without=name))
     with pytest.raises(OSError, match=f"{name} is missing"):
-        groups.make("box", memory_bytes=MIB, pids=9, cpus=1)
+        groups.limit("box", memory_bytes=MIB, pids=9, cpus=1)
 
 
 def test_swap_accounting_is_used_only_where_the_kernel_has_it(tmp_path: Path):
     groups = found(v1(tmp_path, without="memory.memsw.limit_in_bytes"))
-    groups.make("box", memory_bytes=MIB, pids=9, cpus=1)
+    groups.limit("box", memory_bytes=MIB, pids=9, cpus=1)
 
 
 def test_the_processes_of_a_box_are_those_of_all_its_groups(tmp_path: Path):

@@ -4,7 +4,7 @@ import resource
 
 import pytest
 
-from sandbox.runtime.embedded.host import missing
+from sandbox.runtime.embedded.machine import missing
 
 
 def test_too_few_open_files_are_said_before_a_box_is_made(monkeypatch: pytest.MonkeyPatch):

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from sandbox.runtime.embedded import seccomp
+from sandbox.runtime import policy
 from sandbox.runtime.embedded.seccomp import program
 
 ALLOW, KILL = 0x7FFF_0000, 0x8000_0000
@@ -77,12 +77,20 @@ def test_what_has_no_business_in_a_box_is_refused(machine, call):
     assert refused(run(machine, number(call, machine))) == errno.EPERM
 
 
-@pytest.mark.parametrize("both", seccomp._NOT_TO_INIT.values(), ids=seccomp._NOT_TO_INIT)
+@pytest.mark.parametrize("both", policy.NOT_TO_INIT.values(), ids=policy.NOT_TO_INIT)
 def test_the_limits_and_priority_of_the_first_process_are_out_of_reach(machine, both):
     call = both[MACHINES.index(machine)]
     assert refused(run(machine, call, 1)) == errno.EPERM
     assert refused(run(machine, call, 1 | 7 << 32)) == errno.EPERM  # the kernel takes 32 bits
     assert run(machine, call, 0) == run(machine, call, 4711) == ALLOW
+
+
+@pytest.mark.parametrize("both", policy.NOT_TO_INIT_SECOND.values(), ids=policy.NOT_TO_INIT_SECOND)
+def test_the_first_process_cannot_be_traced_nor_slowed_down(machine, both):
+    call = both[MACHINES.index(machine)]
+    assert refused(run(machine, call, 0, 1)) == errno.EPERM
+    assert refused(run(machine, call, 16, 1 | 7 << 32)) == errno.EPERM
+    assert run(machine, call, 1, 0) == run(machine, call, 0, 4711) == ALLOW
 
 
 @pytest.mark.parametrize("call", ALLOWED)
@@ -145,9 +153,11 @@ def test_every_jump_lands_inside_the_program_and_every_path_ends(machine):
 
 
 def test_every_denied_call_is_known_to_the_list_s_bound():
-    assert all(n < seccomp._NEWEST_KNOWN for pair in seccomp._DENIED.values() for n in pair)
+    assert all(n < policy.NEWEST_KNOWN for pair in policy.DENIED.values() for n in pair)
+    pairs = [*policy.DENIED.values(), *policy.NOT_TO_INIT.values()]
+    pairs += policy.NOT_TO_INIT_SECOND.values()
     for column in (0, 1):
-        used = [pair[column] for pair in seccomp._DENIED.values() if pair[column] >= 0]
+        used = [pair[column] for pair in pairs if pair[column] >= 0]
         assert len(used) == len(set(used))
 
 

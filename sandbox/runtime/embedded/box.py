@@ -1,105 +1,70 @@
-"""One box of the embedded runtime, and its terminals."""
+"""One box of the embedded runtime: the contract, on top of its present body."""
 
-import contextlib
-import fcntl
 import itertools
 import os
 import signal
 import socket
-import struct
 import tempfile
-import termios
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import STATUS_BYTES, BoxSpec, ExecResult
+from sandbox.runtime import limits
+from sandbox.runtime.base import STATUS_BYTES, BoxSpec, Change, ExecResult, Snapshot, Stats
 from sandbox.runtime.embedded import wire
+from sandbox.runtime.embedded.body import Body
+from sandbox.runtime.embedded.streams import TIMED_OUT, EmbeddedPty, Stream, follow, status
 from sandbox.runtime.ready import readable
 
-Ask = Callable[[dict[str, Any], list[int]], socket.socket]
-"""Send a request and some descriptors; the answer comes on what is returned."""
 _BLOCK = 1 << 16
-_PIPE_BLOCKS = 16
-_DYING_SECONDS = 1.0
-"""Its channel may be closed a moment before it is dead."""
-_TIMED_OUT: dict[str, Any] = {"timed_out": True}
+_KILL_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Handles:
-    """What the host holds of a box."""
+class House:
+    """What a box needs of the runtime it belongs to."""
 
-    channel: socket.socket
-    """To its first process; when it is closed, the box dies."""
-    pid: int
-    pidfd: int
-    mounts: int
-    """Its mount namespace: with it, files can be read after every process is dead."""
-
-
-class EmbeddedPty:
-    def __init__(self, master: int, reply: socket.socket) -> None:
-        self._master = master
-        self._reply: socket.socket | None = reply
-        self._exit: int | None = None
-
-    def fileno(self) -> int:
-        return self._master
-
-    def resize(self, rows: int, cols: int) -> None:
-        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
-
-    def wait(self, seconds: float) -> int | None:
-        if self._reply is None:
-            return self._exit
-        if not readable([self._reply], seconds):
-            return None
-        message, _ = wire.receive(self._reply)
-        self._exit = _status(message["exit"]) if message else 128 + signal.SIGKILL
-        self._reply.close()
-        self._reply = None
-        return self._exit
-
-    def close(self) -> None:
-        if self._master >= 0:
-            os.close(self._master)
-            self._master = -1
-        if self._reply:
-            self._reply.close()
-            self._reply = None
+    ask_zygote: Callable[[dict[str, Any], list[int]], socket.socket]
+    make: Callable[[BoxSpec], Body]
+    create: Callable[[BoxSpec], "EmbeddedBox"]
+    dispose: Callable[[Body], None]
+    """Destroy it, some time soon."""
+    scratch: Callable[[], AbstractContextManager[Path]]
+    forget: Callable[["EmbeddedBox"], None]
 
 
 class EmbeddedBox:
-    def __init__(
-        self,
-        box_id: str,
-        spec: BoxSpec,
-        handles: Handles,
-        ask_zygote: Ask,
-        ran_out: Callable[[], bool],
-        undo: list[Callable[[], None]],
-    ) -> None:
-        """`ran_out`: was anything in it killed for the memory it used? `undo`: what to do, last first, once every process is dead."""
-        self.id = box_id
-        self._spec = spec
-        self._handles = handles
-        self._ask_zygote = ask_zygote
-        self._ran_out = ran_out
-        self._undo = undo
-        self._lock = threading.RLock()
-        self._stopped = self._gone = False
-
-    def on_destroy(self, step: Callable[[], None]) -> None:
-        self._undo.insert(0, step)
+    def __init__(self, spec: BoxSpec, body: Body, house: House) -> None:
+        self.id = body.name
+        self.spec = spec
+        self._body = body
+        self._house = house
+        self._lock = threading.Lock()
+        self._told = Stats(
+            memory_bytes=0, processes=0, cpu_seconds=0, disk_bytes=0, terminals=0,
+            oom_kills=0, forks_refused=0,
+        )  # fmt: skip
+        self._over = ""
+        """Why its watch stopped it, and that this was not told yet."""
+        self._kept = ExitStack()
+        """What is needed as long as it is."""
 
     def open_pty(
-        self, argv: Sequence[str], *, rows: int = 40, cols: int = 160, cwd: str | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        rows: int = 40,
+        cols: int = 160,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        user: str | None = None,
     ) -> EmbeddedPty:
-        reply = self._ask(self._message(argv, None, cwd) | {"pty": [rows, cols]}, [])
+        request = self._program("terminal", argv, env, cwd, user) | {"pty": [rows, cols]}
+        reply = self._body.ask(request, [])
         message, fds = wire.receive(reply)
         if message is None or "error" in message:
             reply.close()
@@ -114,98 +79,128 @@ class EmbeddedBox:
         input: bytes = b"",  # noqa: A002 - subprocess calls it so
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
+        user: str | None = None,
+        trusted: bool = False,
         output_bytes: int = STATUS_BYTES,
     ) -> ExecResult:
-        out, err = _Stream(output_bytes), _Stream(output_bytes)
+        out, err = Stream(output_bytes), Stream(output_bytes)
+        request = self._program("spawn", argv, env, cwd, user)
         with tempfile.TemporaryFile() as source:
             source.write(input)
             source.seek(0)
+            fds = [source.fileno(), out.write_end, err.write_end]
             try:
-                fds = [source.fileno(), out.write_end, err.write_end]
-                reply = self._ask(self._message(argv, env, cwd), fds)
+                reply = self._ask_outside(request, fds) if trusted else self._body.ask(request, fds)
+            except BaseException:
+                out.close()
+                err.close()
+                raise
             finally:
                 os.close(out.write_end)
                 os.close(err.write_end)
         with reply:
-            message = _follow(reply, (out, err), seconds)
-        if message is _TIMED_OUT:
-            self.stop()
-            return ExecResult(
-                exit_code=None,
-                stdout=bytes(out.kept),
-                stderr=bytes(err.kept),
-                truncated=out.truncated or err.truncated,
-            )
-        if message is None and self._ran_out():
-            # The kernel chose the first process: it was the largest. The program did that.
-            message = {"exit": -signal.SIGKILL}
-        if message is None or "error" in message:
-            raise RuntimeFault(f"cannot run {argv[0]} in the box: {_said(message)}")
+            message = follow(reply, (out, err), seconds)
         return ExecResult(
-            exit_code=_status(message["exit"]),
+            exit_code=self._ending(argv[0], message),
             stdout=bytes(out.kept),
             stderr=bytes(err.kept),
             truncated=out.truncated or err.truncated,
+            limit="" if message and message.get("exit") == 0 else self.reached(),
         )
 
     def put(self, archive: bytes, folder: str) -> None:
         with tempfile.TemporaryFile() as source:
             source.write(archive)
             source.seek(0)
-            reply = self._ask({"op": "put", "folder": folder}, [source.fileno()])
-        with reply:
-            message, _ = wire.receive(reply)
-        if message is None or message.get("exit") != 0:
-            raise RuntimeFault(f"cannot unpack files in {folder} of the box: {_said(message)}")
+            done = self._done({"op": "put", "folder": folder}, [source.fileno()])
+        if done != {"exit": 0}:
+            raise RuntimeFault(f"cannot unpack files in {folder} of the box: {_said(done)}")
 
     def get(self, path: str) -> Iterator[bytes]:
-        with self._lock:
-            if self._gone:
+        read_end, write_end = os.pipe()
+        try:
+            if self._body.gone:
                 raise RuntimeFault("the box is gone")
-            read_end, write_end = os.pipe()
-            try:
-                reply = self._ask_zygote(
-                    {"op": "get", "path": path}, [self._handles.mounts, write_end]
-                )
-            except OSError as e:
-                os.close(read_end)
+            fds = [self._body.mounts, write_end]
+            reply = self._house.ask_zygote({"op": "get", "path": path}, fds)
+        except BaseException as e:
+            os.close(read_end)
+            if isinstance(e, OSError):
                 raise RuntimeFault(f"cannot read {path} of the box: {e}") from e
-            finally:
-                os.close(write_end)
+            raise
+        finally:
+            os.close(write_end)
         blocks = _blocks(path, read_end, reply)
         # Begin now: a path that is not there is told here, not at the first use.
         return itertools.chain([next(blocks)], blocks)
 
-    def stop(self) -> None:
+    def changes(self) -> list[Change]:
+        return self._body.changes()
+
+    def snapshot(self, tar: Path) -> Snapshot:
+        return self._body.snapshot(self.spec, tar)
+
+    def fork(self) -> "EmbeddedBox":
+        with ExitStack() as kept:
+            folder = kept.enter_context(self._house.scratch())
+            snapshot = self.snapshot(folder / "changes.tar")
+            box = self._house.create(replace(self.spec, snapshot=snapshot))
+            box._kept = kept.pop_all()  # noqa: SLF001 - for a reset of it, until it is destroyed
+        return box
+
+    def reset(self) -> None:
         with self._lock:
-            if self._gone:
-                return
-            self._stopped = True
-            # The kernel ends a process namespace with its first process, and tells us of that
-            # one only when all others are dead.
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._handles.pidfd, signal.SIGKILL)
-            if not readable([self._handles.pidfd], 30):
-                raise RuntimeFault(f"box {self.id} does not die (process {self._handles.pid})")
+            if self._body.gone:
+                raise RuntimeFault("the box is gone")
+            old, self._body = self._body, self._house.make(self.spec)
+            self._over = ""
+            self._told = replace(self._told, oom_kills=0, forks_refused=0)
+        old.stop()
+        self._house.dispose(old)
+
+    def freeze(self) -> None:
+        with _faults("freeze the box"):
+            self._body.freeze()
+
+    def thaw(self) -> None:
+        with _faults("thaw the box"):
+            self._body.thaw()
+
+    def kill_all(self) -> None:
+        done = self._done({"op": "kill"}, [], seconds=_KILL_SECONDS)
+        if done != {"exit": 0}:
+            raise RuntimeFault(f"cannot kill what runs in the box: {_said(done)}")
+
+    def stats(self) -> Stats:
+        return replace(self._counts(), disk_bytes=self._body.disk_bytes())
+
+    def disk_bytes(self) -> int:
+        """For the watch over its disk limit."""
+        return self._body.disk_bytes()
+
+    def over_disk(self, used: int) -> None:
+        """Told by that watch: it has used too much."""
+        del used
+        self._over = limits.disk(self.spec.limits)
+        self._body.stop()
+
+    def reached(self) -> str:
+        with self._lock:
+            now = self._counts()
+            words = limits.join([limits.reached(self._told, now, self.spec.limits), self._over])
+            self._told, self._over = now, ""
+            return words
+
+    def stop(self) -> None:
+        self._body.stop()
 
     def lost(self) -> bool:
-        with self._lock:
-            if self._gone or self._stopped:
-                return self._gone
-            ended = readable([self._handles.pidfd], _DYING_SECONDS)
-            return bool(ended) and not self._ran_out()
+        return self._body.lost()
 
     def destroy(self) -> None:
-        with self._lock:
-            if self._gone:
-                return
-            self.stop()
-            self._gone = True
-            self._handles.channel.close()
-            os.close(self._handles.pidfd)
-            os.close(self._handles.mounts)
-        for step in reversed(self._undo):
-            step()
+        self._house.forget(self)
+        self._body.destroy()
+        self._kept.close()
 
     def __enter__(self) -> Self:
         return self
@@ -213,88 +208,78 @@ class EmbeddedBox:
     def __exit__(self, *_: object) -> None:
         self.destroy()
 
-    def _message(
-        self, argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None
+    def _program(
+        self,
+        op: str,
+        argv: Sequence[str],
+        env: Mapping[str, str] | None,
+        cwd: str | None,
+        user: str | None,
     ) -> dict[str, Any]:
         return {
-            "op": "spawn",
+            "op": op,
             "argv": list(argv),
-            "env": self._spec.environment | dict(env or {}),
-            "cwd": cwd or self._spec.workdir,
+            "env": self.spec.environment | dict(env or {}),
+            "cwd": cwd or self.spec.workdir,
+            "user": user or self.spec.user,
         }
 
-    def _ask(self, message: dict[str, Any], fds: list[int]) -> socket.socket:
-        """Send a request to the box's first process; the answers come on what is returned."""
-        ours, theirs = wire.pair()
-        try:
-            with self._lock, theirs:
-                if self._gone:
-                    raise RuntimeFault("the box is gone")
-                wire.send(self._handles.channel, message, [theirs.fileno(), *fds])
-        except OSError as e:
-            ours.close()
-            raise RuntimeFault(f"the box is gone: {e}") from e
-        except BaseException:
-            ours.close()
-            raise
-        return ours
+    def _ask_outside(self, request: dict[str, Any], fds: list[int]) -> socket.socket:
+        more = {
+            "op": "exec",
+            "owner": self._body.owner,
+            "groups": self._body.group_paths,
+            "open_files": self.spec.limits.open_files,
+            "file_mib": self.spec.limits.file_mib,
+        }
+        if self._body.gone or self._body.stopped:
+            raise RuntimeFault("the box is gone")
+        with _faults("run a program in the box"):
+            return self._house.ask_zygote(request | more, [self._body.pidfd, *fds])
+
+    def _ending(self, name: str, message: dict[str, Any] | None) -> int | None:
+        if message is TIMED_OUT:
+            self._body.stop()
+            return None
+        if message is None and (self._over or self._body.ran_out()):
+            # Stopped for its disk; or the kernel chose the first process, for it was the largest.
+            return 128 + signal.SIGKILL
+        if message is None or "error" in message:
+            raise RuntimeFault(f"cannot run {name} in the box: {_said(message)}")
+        return status(message["exit"])
+
+    def _counts(self) -> Stats:
+        used = self._body.usage()
+        return Stats(
+            memory_bytes=used.memory_bytes,
+            processes=used.processes,
+            cpu_seconds=used.cpu_seconds,
+            disk_bytes=0,
+            terminals=self._body.terminals(),
+            oom_kills=used.oom_kills,
+            forks_refused=used.forks_refused,
+        )
+
+    def _done(
+        self, request: dict[str, Any], fds: list[int], seconds: float = float("inf")
+    ) -> dict[str, Any] | None:
+        with self._body.ask(request, fds) as reply:
+            if seconds != float("inf") and not readable([reply], seconds):
+                return {"error": f"no answer in {seconds:.0f} seconds"}
+            return wire.receive(reply)[0]
 
 
-class _Stream:
-    """One output stream of a program: its beginning is kept, the rest is counted and dropped."""
+class _faults:  # noqa: N801 - it reads as a statement
+    """An OSError in the block is a RuntimeFault that says what was being done."""
 
-    def __init__(self, limit: int) -> None:
-        self.read_end, self.write_end = os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(self.read_end, False)
-        self.kept = bytearray()
-        self.truncated = False
-        self._limit = limit
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
 
-    def take(self) -> bool:
-        """Read what is there; False at the end of the stream."""
-        try:
-            block = os.read(self.read_end, _BLOCK)
-        except BlockingIOError:
-            return True
-        room = max(self._limit - len(self.kept), 0)
-        self.kept += block[:room]
-        self.truncated |= len(block) > room
-        return bool(block)
+    def __enter__(self) -> None: ...
 
-    def take_rest(self) -> None:
-        """What is in the pipe now, but no more than it can hold: a writer may still be there."""
-        for _ in range(_PIPE_BLOCKS):
-            if not readable([self.read_end], 0) or not self.take():
-                return
-
-    def close(self) -> None:
-        os.close(self.read_end)
-
-
-def _follow(
-    reply: socket.socket, streams: tuple[_Stream, ...], seconds: float
-) -> dict[str, Any] | None:
-    """Read the streams until the program has ended, whoever else holds them open."""
-    until = time.monotonic() + seconds
-    waiting: dict[int, _Stream] = {s.read_end: s for s in streams}
-    try:
-        while True:
-            left = until - time.monotonic()
-            if left <= 0:
-                return _TIMED_OUT
-            watched: list[socket.socket | int] = [reply, *waiting]
-            ready = readable(watched, left)
-            for fd in ready:
-                if isinstance(fd, int) and not waiting[fd].take():
-                    del waiting[fd]
-            if reply in ready:
-                message, _ = wire.receive(reply)
-                for stream in waiting.values():
-                    stream.take_rest()
-                return message
-    finally:
-        for stream in streams:
-            stream.close()
+    def __exit__(self, kind: object, error: BaseException | None, tb: object) -> None:
+        if isinstance(error, OSError):
+            raise RuntimeFault(f"cannot {self._doing}: {error}") from error
 
 
 def _blocks(path: str, read_end: int, reply: socket.socket) -> Iterator[bytes]:
@@ -306,11 +291,6 @@ def _blocks(path: str, read_end: int, reply: socket.socket) -> Iterator[bytes]:
         raise RuntimeFault(f"cannot read {path} of the box: {_said(message)}")
     if "missing" in message:
         raise FileNotFoundError(path)
-
-
-def _status(code: int) -> int:
-    """As a shell says it: 128 + n for signal n."""
-    return code if code >= 0 else 128 - code
 
 
 def _said(message: dict[str, Any] | None) -> str:

@@ -8,12 +8,25 @@ import signal
 import time
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from typing import Literal
 
 ROOT = "/sys/fs/cgroup"
 PARENT = "stillroom"
-_TRIES = 5
-_V1 = ("memory", "pids", "cpu")
+_V1 = ("memory", "pids", "cpu", "cpuacct", "freezer")
+_V2 = ("memory", "pids", "cpu")
 _PERIOD_MICROSECONDS = 100_000
+_FREEZE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a group uses, and how often it ran into a limit since it was made."""
+
+    memory_bytes: int = 0
+    processes: int = 0
+    cpu_seconds: float = 0.0
+    oom_kills: int = 0
+    forks_refused: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,43 +39,94 @@ class Cgroups:
     parent: str = PARENT
     """Our group in each of them: the boxes of one store lie below it."""
 
-    def paths(self, box: str) -> list[str]:
-        return [os.path.join(f, self.parent, box) for f in self.folders]
+    @property
+    def kind(self) -> Literal["v1", "hybrid", "v2", "none"]:
+        if self.version == 2:
+            return "v2"
+        if not self.folders:
+            return "none"
+        beside = os.path.join(os.path.dirname(self.folders[0]), "unified")
+        return "hybrid" if os.path.isdir(beside) else "v1"
 
-    def make(self, box: str, *, memory_bytes: int, pids: int, cpus: float) -> None:
-        """Create the box's groups and set their limits. Raises OSError."""
+    @property
+    def can_freeze(self) -> bool:
+        return self.version == 2 or any(_controller(f) == "freezer" for f in self.folders)
+
+    @property
+    def parents(self) -> list[str]:
+        """In which the groups of boxes are made."""
+        return [os.path.join(f, self.parent) for f in self.folders]
+
+    def paths(self, box: str) -> list[str]:
+        return [os.path.join(parent, box) for parent in self.parents]
+
+    def make_parent(self) -> None:
+        """Before any box. Raises OSError."""
         if self.version == 2:
             self._delegate()
-        for path in self.paths(box):
-            _make_folder(path)
+        for path in self.parents:
+            os.makedirs(path, exist_ok=True)
+
+    def limit(self, box: str, *, memory_bytes: int, pids: int, cpus: float) -> None:
+        """Set what the box may use. Raises OSError where that cannot hold."""
+        for folder, path in zip(self.folders, self.paths(box), strict=True):
             for name, value, needed in self._settings(memory_bytes, pids, cpus):
+                if self.version == 1 and name.split(".", maxsplit=1)[0] != _controller(folder):
+                    continue
                 target = os.path.join(path, name)
-                if os.path.exists(target):
-                    _write(target, value)
-                elif needed and self._holds(path, name):
-                    raise OSError(f"{target} is missing: this kernel cannot hold that limit")
+                try:
+                    write(target, value)
+                except FileNotFoundError:
+                    if needed:
+                        message = f"{target} is missing: this kernel cannot hold that limit"
+                        raise OSError(message) from None
+
+    def usage(self, box: str) -> Usage:
+        """Zeros for what cannot be known, or when the group is gone."""
+        if self.version == 2:
+            return Usage(
+                memory_bytes=self._number(box, "memory.current"),
+                processes=self._number(box, "pids.current"),
+                cpu_seconds=self._named(box, "cpu.stat", "usage_usec") / 1e6,
+                oom_kills=self._named(box, "memory.events", "oom_kill"),
+                forks_refused=self._named(box, "pids.events", "max"),
+            )
+        return Usage(
+            memory_bytes=self._number(box, "memory.usage_in_bytes"),
+            processes=self._number(box, "pids.current"),
+            cpu_seconds=self._number(box, "cpuacct.usage") / 1e9,
+            oom_kills=self._named(box, "memory.oom_control", "oom_kill"),
+            forks_refused=self._named(box, "pids.events", "max"),
+        )
+
+    def ran_out_of_memory(self, box: str) -> bool:
+        """Has the kernel killed in this box, or the box itself, for the memory it used?"""
+        return self.usage(box).oom_kills > 0
+
+    def freeze(self, box: str) -> None:
+        """Returns when nothing in the box runs. Raises OSError."""
+        if self.version == 2:
+            self._set_frozen(box, "cgroup.freeze", "1", "cgroup.events", "frozen 1")
+        else:
+            self._set_frozen(box, "freezer.state", "FROZEN", "freezer.state", "FROZEN")
+
+    def thaw(self, box: str) -> None:
+        if self.version == 2:
+            self._set_frozen(box, "cgroup.freeze", "0", "cgroup.events", "frozen 0")
+        else:
+            self._set_frozen(box, "freezer.state", "THAWED", "freezer.state", "THAWED")
 
     def processes(self, box: str) -> list[int]:
         found: set[int] = set()
         for path in self.paths(box):
-            try:
-                with open(os.path.join(path, "cgroup.procs"), encoding="ascii") as f:
-                    found.update(int(line) for line in f)
-            except FileNotFoundError:
-                continue
+            with suppress(FileNotFoundError):
+                found.update(int(line) for line in read(os.path.join(path, "cgroup.procs")).split())
         return sorted(found)
-
-    def ran_out_of_memory(self, box: str) -> bool:
-        """Has the kernel killed in this box, or the box itself, for the memory it used?"""
-        name = "memory.events" if self.version == 2 else "memory.oom_control"
-        for path in self.paths(box):
-            with suppress(FileNotFoundError), open(os.path.join(path, name), encoding="ascii") as f:
-                counts = dict(line.split() for line in f)
-                return int(counts.get("oom_kill", 0)) > 0
-        return False
 
     def kill(self, box: str) -> None:
         """Kill what is left in the groups: of a box whose first process is dead, nothing is."""
+        with suppress(OSError):
+            self.thaw(box)  # v1 lets nothing die that is frozen
         for pid in self.processes(box):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -79,7 +143,7 @@ class Cgroups:
                 except OSError:
                     if time.monotonic() > until:
                         raise
-                    time.sleep(0.002)
+                    time.sleep(0.001)
 
     def tidy(self) -> None:
         """Remove the parents of the boxes' groups, unless another run still has boxes in them."""
@@ -88,12 +152,12 @@ class Cgroups:
                 os.rmdir(os.path.join(folder, self.parent))
 
     def boxes(self) -> set[str]:
-        """Ids of every box that has a group here, dead or alive."""
+        """Names of every box that has a group here, dead or alive."""
         found: set[str] = set()
         for folder in self.folders:
             parent = os.path.join(folder, self.parent)
-            if os.path.isdir(parent):
-                found.update(e.name for e in os.scandir(parent) if e.is_dir())
+            with suppress(FileNotFoundError), os.scandir(parent) as entries:
+                found.update(e.name for e in entries if e.is_dir())
         return found
 
     def _settings(self, memory_bytes: int, pids: int, cpus: float) -> list[tuple[str, str, bool]]:
@@ -115,53 +179,101 @@ class Cgroups:
             ("cpu.cfs_quota_us", quota, False),
         ]
 
-    def _holds(self, path: str, name: str) -> bool:
-        """Is this the hierarchy in which `name` belongs?"""
-        if self.version == 2:
-            return True
-        return path.split("/")[-3] == name.split(".", maxsplit=1)[0]
+    def _number(self, box: str, name: str) -> int:
+        return int(self._content(box, name) or 0)
+
+    def _named(self, box: str, name: str, key: str) -> int:
+        words = self._content(box, name).split()
+        counts = dict(zip(words[::2], words[1::2], strict=False))
+        return int(counts.get(key, 0))
+
+    def _content(self, box: str, name: str) -> str:
+        for folder, path in zip(self.folders, self.paths(box), strict=True):
+            if self.version == 2 or _controller(folder) == name.split(".", maxsplit=1)[0]:
+                with suppress(OSError):
+                    return read(os.path.join(path, name))
+        return ""
+
+    def _set_frozen(self, box: str, target: str, value: str, shown: str, wanted: str) -> None:
+        until = time.monotonic() + _FREEZE_SECONDS
+        for folder, path in zip(self.folders, self.paths(box), strict=True):
+            if self.version == 1 and _controller(folder) != "freezer":
+                continue
+            while True:
+                write(os.path.join(path, target), value)
+                if wanted in read(os.path.join(path, shown)):
+                    break
+                if time.monotonic() > until:
+                    raise OSError(f"{path} does not become {wanted}")
+                time.sleep(0.001)
 
     def _delegate(self) -> None:
         """v2: children have only the controllers their parent hands down."""
         for folder in (self.folders[0], os.path.join(self.folders[0], self.parent)):
             os.makedirs(folder, exist_ok=True)
             control = os.path.join(folder, "cgroup.subtree_control")
-            with open(control, encoding="ascii") as f:
-                have = f.read().split()
-            for name in _V1:
+            have = read(control).split()
+            for name in _V2:
                 # A kernel without a share of processor time still holds what has to hold.
                 with suppress(OSError) if name == "cpu" else nullcontext():
                     if name not in have:
-                        _write(control, f"+{name}")
+                        write(control, f"+{name}")
 
 
 def detect(root: str = ROOT, *, parent: str = PARENT) -> Cgroups | None:
     """What this machine has, or None when memory and pids cannot be limited."""
     if os.path.exists(os.path.join(root, "cgroup.controllers")):
-        with open(os.path.join(root, "cgroup.controllers"), encoding="ascii") as f:
-            have = f.read().split()
+        have = read(os.path.join(root, "cgroup.controllers")).split()
         return Cgroups((root,), 2, parent) if {"memory", "pids"} <= set(have) else None
     folders = tuple(os.path.join(root, c) for c in _V1 if os.path.isdir(os.path.join(root, c)))
-    names = {os.path.basename(f) for f in folders}
+    names = {_controller(f) for f in folders}
     return Cgroups(folders, 1, parent) if {"memory", "pids"} <= names else None
 
 
-def _make_folder(path: str) -> None:
-    """Another run of this store may tidy the parent away while we make its child."""
-    for _ in range(_TRIES):
-        with suppress(FileNotFoundError):
-            os.makedirs(path, exist_ok=True)
-            return
-    os.makedirs(path, exist_ok=True)
+def delegated(
+    root: str = ROOT, *, parent: str = PARENT, own: str = "/proc/self/cgroup"
+) -> Cgroups | None:
+    """The v2 group that was handed to this user, who is not root, if there is one.
+
+    We are in it ourselves, and a group with processes hands nothing down: we move to a child.
+    """
+    try:
+        path = next(line.split(":", 2)[2] for line in read(own).splitlines() if line[:3] == "0::")
+        folder = os.path.join(root, path.strip("/\n"))
+        groups = detect(folder, parent=parent)
+        if groups is None or groups.version != 2 or not os.access(folder, os.W_OK):
+            return None
+        us = os.path.join(folder, f"{parent}-us")
+        os.makedirs(us, exist_ok=True)
+        write(os.path.join(us, "cgroup.procs"), str(os.getpid()))
+        groups._delegate()  # noqa: SLF001 - a second constructor of the same class
+    except (OSError, StopIteration):
+        return None
+    return groups
 
 
 def join(paths: list[str]) -> None:
     """Put the calling process into the groups."""
     for path in paths:
-        _write(os.path.join(path, "cgroup.procs"), "0")
+        write(os.path.join(path, "cgroup.procs"), "0")
 
 
-def _write(path: str, value: str) -> None:
+def _controller(folder: str) -> str:
+    return os.path.basename(folder)
+
+
+def make(paths: list[str]) -> None:
+    """A box's groups. Another run may tidy their empty parent away at this moment."""
+    for path in paths:
+        os.makedirs(path, exist_ok=True)
+
+
+def read(path: str) -> str:
+    with open(path, encoding="ascii") as f:
+        return f.read()
+
+
+def write(path: str, value: str) -> None:
     fd = os.open(path, os.O_WRONLY)
     try:
         os.write(fd, value.encode())

@@ -1,5 +1,8 @@
 """The file system of a box: overlay, /proc, /dev, /sys, and what of them is masked.
 
+Made in two steps: what is the same in every box is staged before anybody asks for one; the
+overlay, which needs to know the image, comes last and takes the staged mounts over.
+
 All overlay paths are relative to the box's folder: a box can read its own mount options, and
 they must not tell it where on the host it lives.
 """
@@ -7,16 +10,20 @@ they must not tell it where on the host it lives.
 import os
 from dataclasses import dataclass
 
-from sandbox.runtime.embedded import kernel
+from sandbox.runtime.embedded import kernel, loop
 
 UPPER, WORK, ROOT, STAGE = "upper", "work", "root", "stage"
+DISK_IMAGE = "disk.img"
+TERMINALS = 256
+_OWN, _DISK = f"{STAGE}/own", f"{STAGE}/disk"
+_STAGED = ("proc", "dev", "sys")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _MASKED = (
-    "/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list",
-    "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/proc/config.gz", "/sys/firmware",
-    "/sys/devices/virtual/powercap", "/sys/fs/cgroup", "/sys/kernel/security",
+    "proc/acpi", "proc/kcore", "proc/keys", "proc/latency_stats", "proc/timer_list",
+    "proc/timer_stats", "proc/sched_debug", "proc/scsi", "proc/config.gz", "sys/firmware",
+    "sys/devices/virtual/powercap", "sys/fs/cgroup", "sys/kernel/security",
 )  # fmt: skip
-_READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+_READ_ONLY = ("proc/bus", "proc/fs", "proc/irq", "proc/sys", "proc/sysrq-trigger")
 _QUIET = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
 _ALL_CAPABILITIES = (1 << kernel.LAST_CAP + 1) - 1
 _CAP_SYS_RESOURCE = 1 << 24
@@ -24,88 +31,195 @@ _TTY_GROUP = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Ground:
+    """Where a box is built."""
+
     folder: str
-    lowers: tuple[str, ...]
-    """Read-only folders, the topmost first."""
+    user_namespace: int | None
     owner: int
     """The host's user id of the box's root: 0, or the start of its own range."""
+    rootless: bool = False
+
+    @property
+    def ttys(self) -> str:
+        """Options of /dev/pts."""
+        group = "" if self.rootless else f",gid={self.owner + _TTY_GROUP}"
+        return f"newinstance,ptmxmode=0666,mode=0620{group}"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a box is asked to look like."""
+
+    lowers: list[str]
+    """Read-only folders, the topmost first."""
+    disk: str
+    """watch, tmpfs or loop."""
+    disk_mib: int
+    terminals: int
+    mounts: list[tuple[str, str]]
+    """(source on the host, path in the box)"""
+    tmpfs: dict[str, int]
+    """path → MiB"""
 
 
 def prepare(folder: str) -> None:
     """What a box's folder has to hold before it is built."""
+    os.mkdir(folder, 0o700)
     for name in (UPPER, WORK, ROOT, STAGE):
-        os.makedirs(os.path.join(folder, name), exist_ok=True)
+        os.mkdir(os.path.join(folder, name))
 
 
-def build(layout: Layout, user_namespace: int | None) -> None:
-    """Called in the new mount namespace, still as the host's root; ends inside the box."""
+def stage(ground: Ground) -> None:
+    """Called in the new mount namespace: everything that no image has a say in."""
     kernel.mount("", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
-    os.chdir(layout.folder)
-    _overlay(layout, user_namespace)
-    os.chdir(ROOT)
-    for name in ("proc", "dev", "sys", "tmp"):
-        os.makedirs(name, exist_ok=True)
-    kernel.mount("proc", "proc", "proc", _QUIET)
-    _devices(layout.owner)
-    kernel.mount("sysfs", "sys", "sysfs", _QUIET | kernel.MS_RDONLY)
-    kernel.enter_root(".")
-    _mask()
-
-
-def _overlay(layout: Layout, user_namespace: int | None) -> None:
+    os.chdir(ground.folder)
     kernel.mount("tmpfs", STAGE, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=64k,mode=755")
+    for name in _STAGED:
+        os.mkdir(f"{STAGE}/{name}")
+    kernel.mount("proc", f"{STAGE}/proc", "proc", _QUIET)
+    kernel.mount("sysfs", f"{STAGE}/sys", "sysfs", _QUIET | kernel.MS_RDONLY)
+    _devices(f"{STAGE}/dev", ground)
+    _mask()
+    if ground.user_namespace is not None:
+        # Upper and work have to lie on one mount: the box's own folder, seen mapped.
+        os.mkdir(_OWN)
+        kernel.mount_mapped(".", _OWN, ground.user_namespace)
+
+
+def build(ground: Ground, layout: Layout) -> tuple[int, list[str]]:
+    """Called after `stage`, still as the host's root; ends inside the box.
+
+    Returns a descriptor of the upper folder, and the paths that were made in it.
+    """
+    if layout.terminals != TERMINALS:
+        target = f"{STAGE}/dev/pts"
+        flags = kernel.MS_REMOUNT | kernel.MS_NOSUID | kernel.MS_NOEXEC
+        kernel.mount("devpts", target, "devpts", flags, f"{ground.ttys},max={layout.terminals}")
+    trees = [
+        (kernel.detached(source, ground.user_namespace), target) for source, target in layout.mounts
+    ]
+    upper = _overlay(ground, layout)
+    os.chdir(ROOT)
+    made = [name for name in (*_STAGED, "tmp") if _make(name)]
+    for name in _STAGED:
+        kernel.move(f"../{STAGE}/{name}", name)
+    if "tmp" in made:
+        os.chmod("tmp", 0o1777)  # noqa: S103 - so it is everywhere
+    kernel.enter_root(".")
+    made = [f"/{name}" for name in made]
+    # From here on, links lead nowhere but into the box.
+    for tree, target in trees:
+        made += make_mount_point(target, folder=os.path.isdir(tree))
+        kernel.attach(tree, target)
+        os.close(tree)
+    for target, mib in layout.tmpfs.items():
+        made += make_mount_point(target, folder=True)
+        kernel.mount("tmpfs", target, "tmpfs", _QUIET, f"mode=1777,size={mib}m")
+    return upper, made
+
+
+def make_mount_point(path: str, *, folder: bool) -> list[str]:
+    """Make sure that there is something to mount on; returns what had to be made."""
+    missing = []
+    parent = path.rstrip("/")
+    while parent and not os.path.lexists(parent):
+        missing.append(parent)
+        parent = os.path.dirname(parent)
+    missing.reverse()
+    for name in missing:
+        if name == path.rstrip("/") and not folder:
+            os.close(os.open(name, os.O_CREAT | os.O_WRONLY, 0o644))
+        else:
+            os.mkdir(name, 0o755)
+    return missing
+
+
+def _make(name: str) -> bool:
+    """A folder of the root, unless it is there. A link in its place leads out: refused."""
+    try:
+        os.mkdir(name)
+    except FileExistsError:
+        if os.path.islink(name) or not os.path.isdir(name):
+            raise OSError(f"/{name} of the image is no folder") from None
+        return False
+    return True
+
+
+def _overlay(ground: Ground, layout: Layout) -> int:
     lowers = []
     for i, lower in enumerate(layout.lowers):
         target = f"{STAGE}/{i}"
         os.mkdir(target)
-        if user_namespace is None:
+        if ground.user_namespace is None:
             kernel.bind(lower, target)
         else:
-            kernel.mount_mapped(lower, target, user_namespace)
+            kernel.mount_mapped(lower, target, ground.user_namespace)
         lowers.append(target)
-    upper, work = UPPER, WORK
-    if user_namespace is not None:
-        # Upper and work have to lie on one mount: the box's own folder, seen mapped.
-        os.mkdir(f"{STAGE}/own")
-        kernel.mount_mapped(".", f"{STAGE}/own", user_namespace)
-        upper, work = f"{STAGE}/own/{UPPER}", f"{STAGE}/own/{WORK}"
-    options = f"lowerdir={':'.join(lowers)},upperdir={upper},workdir={work},volatile"
+    place = _place_of_changes(layout)
+    upper = os.open(f"{place}/{UPPER}", os.O_RDONLY | os.O_DIRECTORY)
+    seen = place if ground.user_namespace is None else _OWN
+    if ground.user_namespace is not None and place != ".":
+        seen = f"{STAGE}/seen"
+        os.mkdir(seen)
+        kernel.mount_mapped(place, seen, ground.user_namespace)
+    options = f"lowerdir={':'.join(lowers)},upperdir={seen}/{UPPER},workdir={seen}/{WORK},volatile"
+    if ground.rootless:
+        options += ",userxattr"
     # The overlay writes as whoever mounts it, who must be mapped where the files are.
     keep = _ALL_CAPABILITIES & ~_CAP_SYS_RESOURCE
-    if user_namespace is not None:
-        kernel.set_fs_ids(layout.owner)
+    if ground.user_namespace is not None:
+        kernel.set_fs_ids(ground.owner)
         kernel.set_capabilities(keep)
     kernel.mount("overlay", ROOT, "overlay", kernel.MS_RELATIME | kernel.MS_NODEV, options)
-    if user_namespace is not None:
+    if ground.user_namespace is not None:
         kernel.set_fs_ids(0)
         kernel.set_capabilities(keep)
+    return upper
 
 
-def _devices(owner: int) -> None:
-    kernel.mount("tmpfs", "dev", "tmpfs", kernel.MS_NOSUID | kernel.MS_NOEXEC, "mode=755,size=64k")
+def _place_of_changes(layout: Layout) -> str:
+    """The folder that holds upper and work: the box's own, or a file system of limited size."""
+    if layout.disk == "watch":
+        return "."
+    os.mkdir(_DISK)
+    if layout.disk == "tmpfs":
+        options = f"size={layout.disk_mib}m,mode=755"
+        kernel.mount("tmpfs", _DISK, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
+    else:
+        with loop.attached(DISK_IMAGE) as device:
+            kernel.mount(device, _DISK, "ext4", kernel.MS_NOSUID | kernel.MS_NODEV)
+    for name in (UPPER, WORK):
+        os.mkdir(f"{_DISK}/{name}")
+    return _DISK
+
+
+def _devices(dev: str, ground: Ground) -> None:
+    kernel.mount("tmpfs", dev, "tmpfs", kernel.MS_NOSUID | kernel.MS_NOEXEC, "mode=755,size=64k")
     for name in _DEVICES:
-        os.close(os.open(f"dev/{name}", os.O_CREAT | os.O_WRONLY))
-        kernel.bind(f"/dev/{name}", f"dev/{name}")
+        os.close(os.open(f"{dev}/{name}", os.O_CREAT | os.O_WRONLY))
+        kernel.bind(f"/dev/{name}", f"{dev}/{name}")
     for name in ("pts", "shm", "mqueue"):
-        os.mkdir(f"dev/{name}")
-    terminals = f"newinstance,ptmxmode=0666,mode=0620,max=256,gid={owner + _TTY_GROUP}"
-    kernel.mount("devpts", "dev/pts", "devpts", kernel.MS_NOSUID | kernel.MS_NOEXEC, terminals)
-    kernel.mount("shm", "dev/shm", "tmpfs", _QUIET, "mode=1777,size=64m")
-    kernel.mount("mqueue", "dev/mqueue", "mqueue", _QUIET)
-    os.symlink("pts/ptmx", "dev/ptmx")
-    os.symlink("/proc/self/fd", "dev/fd")
+        os.mkdir(f"{dev}/{name}")
+    flags = kernel.MS_NOSUID | kernel.MS_NOEXEC
+    kernel.mount("devpts", f"{dev}/pts", "devpts", flags, f"{ground.ttys},max={TERMINALS}")
+    kernel.mount("shm", f"{dev}/shm", "tmpfs", _QUIET, "mode=1777,size=64m")
+    kernel.mount("mqueue", f"{dev}/mqueue", "mqueue", _QUIET)
+    os.symlink("pts/ptmx", f"{dev}/ptmx")
+    os.symlink("/proc/self/fd", f"{dev}/fd")
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        os.symlink(f"/proc/self/fd/{number}", f"dev/{name}")
+        os.symlink(f"/proc/self/fd/{number}", f"{dev}/{name}")
 
 
 def _mask() -> None:
-    for path in _MASKED:
+    for name in _MASKED:
+        path = f"{STAGE}/{name}"
         if os.path.isdir(path):
             kernel.mount("tmpfs", path, "tmpfs", kernel.MS_RDONLY, "size=0k")
         elif os.path.exists(path):
             kernel.bind("/dev/null", path)
-    for path in _READ_ONLY:
+    for name in _READ_ONLY:
+        path = f"{STAGE}/{name}"
         if os.path.exists(path):
             kernel.mount(path, path, "", kernel.MS_BIND | kernel.MS_REC)
             kernel.remount_read_only(path, _QUIET)

@@ -1,37 +1,43 @@
 """The embedded runtime, seen from the user's process."""
 
 import hashlib
-import itertools
+import heapq
 import os
-import resource
+import shutil
 import socket
 import subprocess
-import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-import sandbox
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import HOSTNAME, BoxSpec
-from sandbox.runtime.embedded import cgroup, kernel, wire
-from sandbox.runtime.embedded.box import EmbeddedBox, Handles
+from sandbox.runtime import changeset
+from sandbox.runtime.base import BoxSpec, Capabilities, Held, Image
+from sandbox.runtime.embedded import loop, wire
+from sandbox.runtime.embedded.body import Body, Files
+from sandbox.runtime.embedded.box import EmbeddedBox, House
+from sandbox.runtime.embedded.client import Blank, Blanks, Zygote
+from sandbox.runtime.embedded.filesystem import DISK_IMAGE
+from sandbox.runtime.embedded.machine import HINT, find_groups, missing, raise_own_limits
 from sandbox.runtime.gate import Gate
 from sandbox.runtime.lease import Lease, orphans
+from sandbox.runtime.pool import Pool
 from sandbox.runtime.store import Store, remove_tree
+from sandbox.runtime.watch import Watch
 
 _FIRST_OWNER, _OWNER_STEP, _OWNERS = 200_000, 65536, 1000
 _MIB = 1 << 20
+_RESERVE_MIB = 256
+"""No box is made when the disk has less left than this."""
 _MAPPING = ("mount_setattr", "open_tree", "mount overlay")
 """In what the zygote says when a kernel cannot map owners of overlay layers."""
-_FEWEST_FILES = 1024
-"""A box may not be able to have more than we: the shell in it uses number 252."""
+_ALWAYS: frozenset[Held] = frozenset(("disk", "file", "open_files", "terminals"))
 
 
 class EmbeddedRuntime:
-    """Boxes made by namespaces and overlayfs: no daemon. Needs root on Linux."""
+    """Boxes made by namespaces and overlayfs: no daemon. On Linux, best as root."""
 
     name = "embedded"
 
@@ -41,236 +47,305 @@ class EmbeddedRuntime:
         self._tag = tag(store)
         self._lock = threading.Lock()
         self._gate = Gate()
-        self._zygote: _Zygote | None = None
+        self._crew: _Crew | None = None
         self._boxes: dict[str, EmbeddedBox] = {}
-        self._numbers = itertools.count()
-        self._mapped = True
+        self._pool: Pool[Body] = Pool(
+            self._build, Body.destroy, lambda body: body.usage().memory_bytes
+        )
+        self._watch = Watch()
+        self._janitor = ThreadPoolExecutor(1, "disposal of boxes")
+
+    def capabilities(self) -> Capabilities:
+        self._require()
+        groups, rootless = find_groups(self._tag), os.geteuid() != 0
+        held: set[Held] = set(_ALWAYS)
+        if groups.folders:
+            held |= {"memory", "pids", "cpus"}
+        elif rootless:
+            held |= {"pids"}
+        loops = not rootless and loop.available() and shutil.which("mkfs.ext4") is not None
+        return Capabilities(
+            limits=frozenset(held),
+            disk=("watch", "tmpfs", "loop") if loops else ("watch", "tmpfs"),
+            cgroups=groups.kind,
+            user_namespace=True,
+            rootless=rootless,
+            freeze=groups.can_freeze,
+            snapshot=True,
+        )
+
+    def ensure_image(self, image: Image) -> None:
+        """Nothing to do: what is in the store is used where it is."""
+        for layer in image.layers:
+            if not layer.folder.is_dir():
+                raise RuntimeFault(f"image {image.name}: {layer.folder} is gone", retry=False)
 
     def create(self, spec: BoxSpec) -> EmbeddedBox:
         with self._gate:
-            return self._create(spec)
-
-    def _create(self, spec: BoxSpec) -> EmbeddedBox:
-        zygote, groups = self._ready()
-        lease = Lease.fresh(self._folder)
-        box_id = lease.name
-        folder = self._folder / box_id
-        undo: list[Callable[[], None]] = [lease.release]
-        try:
-            folder.mkdir(mode=0o700)
-            undo.append(lambda: remove_tree(folder))
-            limits = spec.limits
-            undo.append(lambda: groups.remove(box_id))
-            groups.make(
-                box_id,
-                memory_bytes=limits.memory_mib * _MIB,
-                pids=limits.pids,
-                cpus=limits.cpus,
-            )
-            box = EmbeddedBox(
-                box_id,
-                spec,
-                self._start(zygote, groups, box_id, spec),
-                zygote.ask,
-                lambda: groups.ran_out_of_memory(box_id),
-                undo,
-            )
-        except BaseException as e:
-            for step in reversed(undo):
-                with suppress(OSError):
-                    step()
-            if isinstance(e, OSError):
-                raise RuntimeFault(f"cannot make a box: {e}", hint=HINT) from e
-            raise
-        with self._lock:
-            self._boxes[box_id] = box
-        box.on_destroy(lambda: self._forget(box_id))
+            box = EmbeddedBox(spec, self._take(spec), self._house())
+            with self._lock:
+                self._boxes[box.id] = box
+        self._watch.add(box, spec.limits.disk_mib * _MIB)
         return box
 
+    def warm(self, spec: BoxSpec, boxes: int) -> None:
+        self._require()
+        self._pool.keep(spec, boxes)
+
     def reap(self) -> list[str]:
-        """Boxes of dead runs: their processes are dead already; folders and groups are not."""
+        """Boxes of dead runs: their processes are dead already; folders and groups may be left."""
         self._require()
         gone = []
-        groups = cgroup.detect(parent=self._tag)
+        groups = find_groups(self._tag)
         for lease in orphans(self._folder):
-            folder = lease.path.with_suffix("")
+            run = lease.path.with_suffix("")
+            names = sorted(
+                {name for name in groups.boxes() if name.split(".")[0] == run.name}
+                | {path.name for path in run.glob("*.*")}
+            )
             try:
-                if groups:
-                    groups.kill(folder.name)
-                    groups.remove(folder.name)
-                remove_tree(folder)
+                for name in names:
+                    groups.kill(name)
+                    groups.remove(name)
+                remove_tree(run)
             except OSError:
                 lease.let_go()  # what could not be removed now is still an orphan next time
                 continue
             lease.release()
-            gone.append(f"box {folder.name}")
-        if groups:
-            groups.tidy()
+            gone += [f"box {name}" for name in names]
+        groups.tidy()
         return gone
 
     def close(self) -> None:
         self._gate.close()
+        self._pool.close()
+        self._watch.close()
         for box in list(self._boxes.values()):
             box.destroy()
+        self._janitor.shutdown()
         with self._lock:
-            zygote, self._zygote = self._zygote, None
-        if zygote:
-            zygote.close()
-        if groups := cgroup.detect(parent=self._tag):
-            groups.tidy()
+            crew, self._crew = self._crew, None
+        if crew:
+            crew.close()
 
-    def _forget(self, box_id: str) -> None:
+    def _house(self) -> House:
+        return House(
+            ask_zygote=self._ask_zygote,
+            make=self._take,
+            create=self.create,
+            dispose=self._dispose,
+            scratch=self._store.scratch,
+            forget=self._forget,
+        )
+
+    def _ask_zygote(self, message: dict[str, Any], fds: list[int]) -> socket.socket:
+        return self._ready().zygote.ask(message, fds)
+
+    def _dispose(self, body: Body) -> None:
+        self._janitor.submit(body.destroy)
+
+    def _forget(self, box: EmbeddedBox) -> None:
+        self._watch.remove(box)
         with self._lock:
-            self._boxes.pop(box_id, None)
+            self._boxes.pop(box.id, None)
 
     def _require(self) -> None:
         if why := missing():
             raise RuntimeFault("; ".join(why), hint=HINT, retry=False)
 
-    def _ready(self) -> tuple["_Zygote", cgroup.Cgroups]:
-        self._require()
-        groups = cgroup.detect(parent=self._tag)
-        if groups is None:
-            raise RuntimeFault("no memory and pids cgroups here", hint=HINT, retry=False)
+    def _ready(self) -> "_Crew":
         with self._lock:
-            if self._zygote is None or not self._zygote.alive():
-                self._folder.mkdir(parents=True, exist_ok=True)
-                self._zygote = _Zygote(self._tag)
-            return self._zygote, groups
+            if self._crew is not None and not self._crew.zygote.alive():
+                self._crew.close()
+                self._crew = None
+            if self._crew is None:
+                self._require()
+                raise_own_limits()
+                self._crew = _Crew(self._folder, self._tag)
+            return self._crew
 
-    def _start(
-        self, zygote: "_Zygote", groups: cgroup.Cgroups, box_id: str, spec: BoxSpec
-    ) -> Handles:
-        number = next(self._numbers) % _OWNERS
-        layers = [layer.folder for layer in spec.image.layers] + [s.folder for s in spec.seeds]
-        request = {
-            "op": "create",
-            "folder": str(self._folder / box_id),
-            "lowers": [str(folder) for folder in reversed(layers)],
-            "owner": _FIRST_OWNER + number * _OWNER_STEP if self._mapped else 0,
-            "groups": groups.paths(box_id),
-            "hostname": HOSTNAME,
-            "workdir": spec.workdir,
-        }
+    def _take(self, spec: BoxSpec) -> Body:
+        return self._pool.take(spec) or self._build(spec)
+
+    def _build(self, spec: BoxSpec) -> Body:
+        """A box that nobody has used."""
+        tar = changeset.check(spec)
+        self._check(spec)
         try:
-            return _request_box(zygote, request)
+            body = self._ready().build(spec)
+        except OSError as e:
+            raise RuntimeFault(f"cannot make a box: {e}", hint=HINT) from e
+        if tar is not None:
+            try:
+                _restore(body, tar)
+            except BaseException:
+                body.destroy()
+                raise
+        return body
+
+    def _check(self, spec: BoxSpec) -> None:
+        kind = spec.limits.disk
+        if kind != "watch" and kind not in self.capabilities().disk:
+            raise RuntimeFault(
+                f"the disk limit cannot be held by `{kind}` here",
+                hint="limits.disk: watch; `stillroom doctor` says what this machine can do",
+                retry=False,
+            )
+        place = self._folder if self._folder.exists() else self._store.root
+        place.mkdir(parents=True, exist_ok=True)
+        if shutil.disk_usage(place).free < _RESERVE_MIB * _MIB:
+            raise RuntimeFault(
+                f"less than {_RESERVE_MIB} MiB are free in {self._store.root}: no box is made",
+                hint="free some, or set STILLROOM_STORE to another folder",
+            )
+
+
+class _Crew:
+    """One zygote, what it has made, and the lease that says they have an owner."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._groups = find_groups(name)
+        self._lease = Lease.fresh(folder)
+        self._run = folder / self._lease.name
+        self._rootless = os.geteuid() != 0
+        self._lock = threading.Lock()
+        self._mapped = not self._rootless
+        self._count = 0
+        self._free = list(range(_OWNERS))
+        with ExitStack() as undo:
+            undo.callback(self._lease.release)
+            self._run.mkdir(mode=0o700)
+            undo.callback(remove_tree, self._run)
+            self._groups.make_parent()
+            self.zygote = Zygote(name, self._run, self._groups.parents)
+            undo.pop_all()
+        self._blanks = Blanks(self._order)
+
+    def build(self, spec: BoxSpec) -> Body:
+        """Raises OSError."""
+        blank = self._blanks.take()
+        try:
+            body = self._become(blank, spec)
         except OSError as e:
             # Only a refused mapping may cost the mapping: any other trouble is told as it is.
-            if not self._mapped or not any(word in str(e) for word in _MAPPING):
+            if not blank.owner or not any(word in str(e) for word in _MAPPING):
                 raise
             # Kernels before 5.19 cannot map overlay layers: root in the box is then the host's
             # root, without its capabilities.
-            request["owner"] = 0
-            remove_tree(self._folder / box_id)
-            (self._folder / box_id).mkdir(mode=0o700)
-            handles = _request_box(zygote, request)
             self._mapped = False
-            return handles
-
-
-def _request_box(zygote: "_Zygote", request: dict[str, Any]) -> Handles:
-    ours, theirs = wire.pair()
-    try:
-        with theirs, zygote.ask(request, [theirs.fileno()]) as reply:
-            answer, fds = wire.receive(reply)
-        if answer is None or "error" in answer:
-            raise OSError((answer or {}).get("error", "the process that makes boxes has died"))
-        pidfd, mounts = fds
-        ready, _ = wire.receive(ours)
-        if ready is None or "error" in ready:
-            os.close(pidfd)
-            os.close(mounts)
-            raise OSError((ready or {}).get("error", "the box's first process died at once"))
-    except BaseException:
-        ours.close()
-        raise
-    return Handles(channel=ours, pid=answer["pid"], pidfd=pidfd, mounts=mounts)
-
-
-class _Zygote:
-    """The process that makes boxes. One per runtime, used from any thread."""
-
-    def __init__(self, name: str) -> None:
-        self._socket, theirs = wire.pair()
-        self._lock = threading.Lock()
-        # The program comes by standard input and the name is ours: the first process of a box
-        # shows its command line to everyone in it. Without its own name, Python has to be told
-        # where its library is.
-        with theirs:
-            self._process = subprocess.Popen(
-                [name, "-P", "-s", "-S", "-B", "-"],
-                executable=sys.executable,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                env={"PYTHONHOME": f"{sys.base_prefix}:{sys.base_exec_prefix}"},
-                cwd="/",
-                close_fds=True,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
-            assert self._process.stdin  # noqa: S101 - for the type checker: PIPE was asked for
-            self._process.stdin.write(_program(theirs.fileno()))
-            self._process.stdin.close()
-
-    def alive(self) -> bool:
-        return self._process.poll() is None
-
-    def ask(self, message: dict[str, Any], fds: list[int]) -> socket.socket:
-        """Send a request; the answer comes on what is returned."""
-        ours, theirs = wire.pair()
-        try:
-            with theirs, self._lock:
-                wire.send(self._socket, message, [theirs.fileno(), *fds])
-        except BaseException:
-            ours.close()
-            raise
-        return ours
+            self._destroy_blanks()
+            body = self._become(self._blanks.take(), spec)
+        self._blanks.order()
+        return body
 
     def close(self) -> None:
-        self._socket.close()
+        self._destroy_blanks()
+        self.zygote.close()
+        self._groups.tidy()
+        with suppress(OSError):
+            remove_tree(self._run)
+        self._lease.release()
+
+    def _order(self) -> tuple[Blank, socket.socket]:
+        with self._lock:
+            self._count += 1
+            number = heapq.heappop(self._free) if self._free else self._count % _OWNERS
+        name = f"{self._run.name}.{self._count}"
+        owner = _FIRST_OWNER + number * _OWNER_STEP if self._mapped else 0
+        ours, theirs = wire.pair()
+        blank = Blank(name=name, folder=self._run / name, owner=owner, channel=ours)
+        request = {
+            "op": "blank",
+            "folder": str(blank.folder),
+            "owner": owner,
+            "groups": self._groups.paths(name),
+            "rootless": self._rootless,
+        }
+        with theirs:
+            return blank, self.zygote.ask(request, [theirs.fileno()])
+
+    def _become(self, blank: Blank, spec: BoxSpec) -> Body:
+        lowers = [layer.folder for layer in spec.image.layers] + [s.folder for s in spec.seeds]
+        wanted = spec.limits
         try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            if wanted.disk == "loop":
+                _make_disk(blank.folder / DISK_IMAGE, wanted.disk_mib)
+            self._groups.limit(
+                blank.name,
+                memory_bytes=wanted.memory_mib * _MIB,
+                pids=wanted.pids,
+                cpus=wanted.cpus,
+            )
+            folders = tuple(str(folder) for folder in reversed(lowers))
+            request = {
+                "op": "build",
+                "lowers": folders,
+                "disk": wanted.disk,
+                "disk_mib": wanted.disk_mib,
+                "terminals": wanted.terminals,
+                "mounts": [(str(m.source), m.target) for m in spec.mounts],
+                "tmpfs": dict(spec.tmpfs),
+                "hostname": spec.hostname,
+                "workdir": spec.workdir,
+                "open_files": wanted.open_files,
+                "file_mib": wanted.file_mib,
+                "processes": wanted.pids if self._rootless else None,
+            }
+            made, upper = _built(blank, request)
+        except BaseException:
+            self._destroy(blank)
+            raise
+        files = Files(
+            upper=upper,
+            lowers=folders,
+            made=frozenset(made),
+            root=os.geteuid() if self._rootless else 0,
+        )
+        return Body(blank, self._groups, files, lambda: self._release(blank))
+
+    def _destroy_blanks(self) -> None:
+        for blank in self._blanks.close():
+            self._destroy(blank)
+
+    def _destroy(self, blank: Blank) -> None:
+        blank.kill()
+        with suppress(OSError):
+            self._groups.remove(blank.name)
+            remove_tree(blank.folder)
+        self._release(blank)
+
+    def _release(self, blank: Blank) -> None:
+        if blank.owner:
+            with self._lock:
+                heapq.heappush(self._free, (blank.owner - _FIRST_OWNER) // _OWNER_STEP)
+
+
+def _built(blank: Blank, request: dict[str, Any]) -> tuple[list[str], int]:
+    wire.send(blank.channel, request)
+    answer, fds = wire.receive(blank.channel)
+    if answer is None or "error" in answer:
+        raise OSError((answer or {}).get("error", "the box's first process died at once"))
+    return answer["made"], fds[0]
+
+
+def _restore(body: Body, tar: Path) -> None:
+    with tar.open("rb") as f, body.ask({"op": "restore"}, [f.fileno()]) as reply:
+        message, _ = wire.receive(reply)
+    if message != {"exit": 0}:
+        raise RuntimeFault(f"cannot restore the snapshot {tar}: {message}", retry=False)
+
+
+def _make_disk(path: Path, mib: int) -> None:
+    """An empty ext4 in a file that takes no more room than is written to it."""
+    with path.open("wb") as f:
+        f.truncate(mib * _MIB)
+    command = ["mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-m", "0", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise OSError(f"mkfs.ext4: {done.stderr.strip()}")
 
 
 def tag(store: Store) -> str:
     """What processes and control groups of a store's boxes are called: it tells no path."""
     found = hashlib.sha256(str(store.root.resolve()).encode()).hexdigest()
     return f"stillroom-{found[:12]}"
-
-
-def _program(control: int) -> bytes:
-    package = str(Path(sandbox.__file__).resolve().parent.parent)
-    lines = [
-        "import os, sys",
-        "os.environ.clear()",
-        f"sys.path.append({package!r})",
-        f"os.dup2({control}, 3)",
-        f"{control} == 3 or os.close({control})",
-        "from sandbox.runtime.embedded import zygote",
-        "zygote.main()",
-    ]
-    return "\n".join(lines).encode()
-
-
-HINT = "run `stillroom doctor`, or use --runtime docker"
-
-
-def missing() -> list[str]:
-    """What this machine lacks for the embedded runtime, in words; empty when it can run."""
-    lacks = []
-    if sys.platform != "linux":
-        lacks.append("the embedded runtime needs Linux")
-    elif os.geteuid() != 0:
-        lacks.append("the embedded runtime needs root")
-    elif os.uname().machine not in kernel.MACHINES:
-        lacks.append(f"the embedded runtime does not know {os.uname().machine}")
-    elif (files := resource.getrlimit(resource.RLIMIT_NOFILE)[1]) < _FEWEST_FILES:
-        lacks.append(
-            f"the embedded runtime needs {_FEWEST_FILES} open files, not {files}: ulimit -n"
-        )
-    elif cgroup.detect() is None:
-        lacks.append("the embedded runtime needs the memory and pids cgroups")
-    return lacks

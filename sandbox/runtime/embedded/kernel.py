@@ -17,13 +17,14 @@ CLONE_NEWNET = 0x4000_0000
 CLONE_PIDFD = 0x1000
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
-MS_BIND, MS_REC, MS_PRIVATE, MS_RELATIME = 1 << 12, 1 << 14, 1 << 18, 1 << 21
+MS_BIND, MS_MOVE, MS_REC, MS_PRIVATE, MS_RELATIME = 1 << 12, 1 << 13, 1 << 14, 1 << 18, 1 << 21
 MNT_DETACH = 2
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NAME = 1, 4, 15
 _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 22, 24, 38
 _SECCOMP_MODE_FILTER = 2
 _OPEN_TREE_CLONE, _MOVE_MOUNT_F_EMPTY_PATH, _AT_EMPTY_PATH, _AT_FDCWD = 1, 4, 0x1000, -100
+_MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 1, 2, 4
 _MOUNT_ATTR_IDMAP = 0x0010_0000
 _CAP_VERSION_3 = 0x2008_0522
 LAST_CAP = 40
@@ -77,22 +78,53 @@ def enter_root(folder: str) -> None:
     os.chdir("/")
 
 
+def move(source: str, target: str) -> None:
+    """Move a mount, with what is mounted below it."""
+    mount(source, target, "", MS_MOVE)
+
+
 def mount_mapped(source: str, target: str, user_namespace: int) -> None:
     """Bind `source` so that its owners are seen through the user namespace's mapping."""
-    fd = _checked(
-        _libc.syscall(_OPEN_TREE, _AT_FDCWD, source.encode(), _OPEN_TREE_CLONE | os.O_CLOEXEC),
-        f"open_tree {source}",
-    )
+    fd = _open_tree(source, _OPEN_TREE_CLONE)
     try:
-        wanted = struct.pack("QQQQ", _MOUNT_ATTR_IDMAP, 0, 0, user_namespace)
-        result = _libc.syscall(_MOUNT_SETATTR, fd, b"", _AT_EMPTY_PATH, wanted, len(wanted))
-        _checked(result, "mount_setattr (idmapped mount)")
-        result = _libc.syscall(
-            _MOVE_MOUNT, fd, b"", _AT_FDCWD, target.encode(), _MOVE_MOUNT_F_EMPTY_PATH
-        )
-        _checked(result, f"move_mount on {target}")
+        _set_attributes(fd, _MOUNT_ATTR_IDMAP, user_namespace)
+        attach(fd, target)
     finally:
         os.close(fd)
+
+
+def detached(source: str, user_namespace: int | None) -> int:
+    """A read-only view of `source` that is mounted nowhere yet: see `attach`."""
+    fd = _open_tree(source, _OPEN_TREE_CLONE)
+    flags = _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID | _MOUNT_ATTR_NODEV
+    try:
+        if user_namespace is None:
+            _set_attributes(fd, flags, 0)
+        else:
+            _set_attributes(fd, flags | _MOUNT_ATTR_IDMAP, user_namespace)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def attach(tree: int, target: str) -> None:
+    """Mount what `detached` gave."""
+    result = _libc.syscall(
+        _MOVE_MOUNT, tree, b"", _AT_FDCWD, target.encode(), _MOVE_MOUNT_F_EMPTY_PATH
+    )
+    _checked(result, f"move_mount on {target}")
+
+
+def _open_tree(source: str, flags: int) -> int:
+    result = _libc.syscall(_OPEN_TREE, _AT_FDCWD, source.encode(), flags | os.O_CLOEXEC)
+    return _checked(result, f"open_tree {source}")
+
+
+def _set_attributes(tree: int, attributes: int, user_namespace: int) -> None:
+    wanted = struct.pack("QQQQ", attributes, 0, 0, user_namespace)
+    result = _libc.syscall(_MOUNT_SETATTR, tree, b"", _AT_EMPTY_PATH, wanted, len(wanted))
+    _checked(result, "mount_setattr (idmapped mount)")
 
 
 def set_fs_ids(number: int) -> None:
@@ -151,6 +183,34 @@ def join_namespace(fd: int, kind: int) -> None:
 
 def unshare(kinds: int) -> None:
     _checked(_libc.unshare(kinds), "unshare")
+
+
+def become_root_of_own() -> None:
+    """Without root: a user namespace in which we are, and which owns all that is made in it.
+
+    Only our own user exists there: everything in a box belongs to whoever started us.
+    """
+    uid, gid = os.geteuid(), os.getegid()
+    unshare(CLONE_NEWUSER)
+    for name, text in (
+        ("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1"),
+    ):  # fmt: skip
+        with open(f"/proc/self/{name}", "w", encoding="ascii") as f:
+            f.write(text)
+
+
+def wait_until_mapped() -> None:
+    """In a new user namespace: until whoever made it has said who we are there."""
+    while True:
+        with open("/proc/self/uid_map", encoding="ascii") as f:
+            if f.read():
+                return
+        os.sched_yield()
+
+
+def may_set_groups() -> bool:
+    with open("/proc/self/setgroups", encoding="ascii") as f:
+        return f.read().strip() == "allow"
 
 
 def set_hostname(name: str) -> None:

@@ -1,6 +1,7 @@
 """Messages between host, zygote and init: one JSON object and some descriptors a datagram."""
 
 import array
+import contextlib
 import json
 import socket
 from typing import Any
@@ -35,3 +36,9 @@ def receive(end: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
             fds.frombytes(payload[: len(payload) - len(payload) % fds.itemsize])
     return (json.loads(data) if data else None), list(fds)
+
+
+def tell_error(end: socket.socket, error: BaseException) -> None:
+    """Whoever asked may be gone: that is no trouble of ours."""
+    with contextlib.suppress(OSError):
+        send(end, {"error": str(error) or type(error).__name__})

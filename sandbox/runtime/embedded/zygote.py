@@ -1,18 +1,20 @@
 """A small, clean process that makes boxes. Child of the user's process; dies with it.
 
 It was started with an empty environment and knows nothing but what it is asked to make, so that
-what it forks, the first process of each box, knows nothing either.
+what it forks, the first process of each box, knows nothing either. When the user's process is
+gone it removes what is left of the run, and ends.
 """
 
 import contextlib
 import os
+import resource
+import shutil
 import signal
 import socket
-import stat
-import tarfile
+import time
 from typing import Any
 
-from sandbox.runtime.embedded import filesystem, init, kernel, wire
+from sandbox.runtime.embedded import cgroup, filesystem, init, kernel, outside, wire
 
 CONTROL_FD = 3
 _NAMESPACES = (
@@ -23,67 +25,117 @@ _NAMESPACES = (
     | kernel.CLONE_NEWNET
 )
 _IDS = 65536
-_PATH_BYTES = 4096
+_LAST_SECONDS = 10.0
 
 
-def main() -> None:
+def main(run: str, groups: list[str]) -> None:
+    """`run`: the folder of this run's boxes, which is also how its groups are called.
+
+    `groups`: the folders in which they are made.
+    """
     kernel.hide_memory()
     kernel.set_name("stillroom-zygote")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is for the user's process to handle
+    _allow_descriptors()
+    if os.geteuid():
+        kernel.become_root_of_own()
     control = socket.socket(fileno=CONTROL_FD)
+    zygote = Zygote()
     while True:
         request, fds = wire.receive(control)
         if request is None:
-            os._exit(0)
+            break
         _reap()
         reply = socket.socket(fileno=fds[0])
         try:
-            _answer(request, fds, reply)
+            zygote.answer(request, fds, reply)
         except (OSError, KeyError, TypeError) as e:
-            _tell_error(reply, e)
+            wire.tell_error(reply, e)
         finally:
             reply.close()
             for fd in fds[1:]:
                 os.close(fd)
+    clean_up(run, groups)
+    os._exit(0)
 
 
-def _answer(request: dict[str, Any], fds: list[int], reply: socket.socket) -> None:
-    match request["op"]:
-        case "create":
-            _create(request, reply, control=fds[1])
-        case "get":
-            _get(request, reply, mounts=fds[1], out=fds[2])
-        case other:
-            raise KeyError(other)
+class Zygote:
+    def __init__(self) -> None:
+        self._user_namespaces: dict[int, int] = {}
+        """By owner: a box can have that of one which is gone."""
+
+    def answer(self, request: dict[str, Any], fds: list[int], reply: socket.socket) -> None:
+        match request["op"]:
+            case "blank":
+                self._blank(request, reply, control=fds[1])
+            case "get":
+                outside.get(request, reply, mounts=fds[1], out=fds[2])
+            case "exec":
+                owner = request["owner"]
+                user_namespace = self._user_namespaces[owner] if owner else None
+                outside.run(request, reply, user_namespace, pidfd=fds[1], streams=fds[2:])
+            case other:
+                raise KeyError(other)
+
+    def _blank(self, request: dict[str, Any], reply: socket.socket, control: int) -> None:
+        """Fork the first process of a box that will wait to be told what to become."""
+        filesystem.prepare(request["folder"])
+        cgroup.make(request["groups"])
+        owner = request["owner"]
+        user_namespace = self._user_namespace(owner) if owner else None
+        rootless = request["rootless"]
+        pid, pidfd = kernel.fork_into(_NAMESPACES | (kernel.CLONE_NEWUSER if rootless else 0))
+        if pid == 0:
+            try:
+                if rootless:
+                    kernel.wait_until_mapped()
+                keep = {control} if user_namespace is None else {control, user_namespace}
+                kernel.close_all_but(keep)
+                _open_standard_streams()
+                ground = filesystem.Ground(request["folder"], user_namespace, owner, rootless)
+                init.run(ground, request["groups"], control)
+            except BaseException as e:  # noqa: BLE001 - the child's boundary: say it, then end
+                wire.tell_error(socket.socket(fileno=os.dup(control)), e)
+            finally:
+                os._exit(1)
+        if rootless:
+            _map(pid, 0, 1)
+        mounts = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+        wire.send(reply, {"pid": pid}, [pidfd, mounts])
+        os.close(pidfd)
+        os.close(mounts)
+
+    def _user_namespace(self, owner: int) -> int:
+        """A namespace in which 0… is the host's owner…; it lives as long as its descriptor."""
+        if owner not in self._user_namespaces:
+            self._user_namespaces[owner] = _new_user_namespace(owner)
+        return self._user_namespaces[owner]
 
 
-def _create(request: dict[str, Any], reply: socket.socket, control: int) -> None:
-    owner = request["owner"]
-    layout = filesystem.Layout(request["folder"], tuple(request["lowers"]), owner)
-    setup = init.Setup(layout, request["groups"], request["hostname"], request["workdir"])
-    filesystem.prepare(layout.folder)
-    user_namespace = _user_namespace(owner) if owner else None
-    pid, pidfd = kernel.fork_into(_NAMESPACES)
-    if pid == 0:
-        try:
-            keep = {control} if user_namespace is None else {control, user_namespace}
-            kernel.close_all_but(keep)
-            _open_standard_streams()
-            init.run(setup, control, user_namespace)
-        except BaseException as e:  # noqa: BLE001 - the child's boundary: say it, then end
-            _tell_error(socket.socket(fileno=os.dup(control)), e)
-        finally:
-            os._exit(1)
-    if user_namespace is not None:
-        os.close(user_namespace)
-    mounts = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
-    wire.send(reply, {"pid": pid}, [pidfd, mounts])
-    os.close(pidfd)
-    os.close(mounts)
+def clean_up(run: str, groups: list[str]) -> None:
+    """Kill what is left of the run's boxes, then remove their groups and folders."""
+    prefix = f"{os.path.basename(run)}."
+    ours = [
+        os.path.join(parent, name)
+        for parent in groups
+        for name in _listed(parent)
+        if name.startswith(prefix)
+    ]
+    until = time.monotonic() + _LAST_SECONDS
+    while ours and time.monotonic() < until:
+        for group in ours:
+            _kill_all_in(group)
+        _reap()
+        ours = [group for group in ours if not _removed(group)]
+        if ours:
+            time.sleep(0.002)
+    shutil.rmtree(run, ignore_errors=True)
+    if not os.path.exists(run):
+        with contextlib.suppress(OSError):
+            os.unlink(f"{run}.lease")
 
 
-def _user_namespace(owner: int) -> int:
-    """A namespace in which 0… is the host's owner…; it lives as long as its descriptor."""
+def _new_user_namespace(owner: int) -> int:
     read_end, write_end = os.pipe()
     pid, pidfd = kernel.fork_into(kernel.CLONE_NEWUSER)
     if pid == 0:
@@ -92,9 +144,7 @@ def _user_namespace(owner: int) -> int:
         os._exit(0)
     try:
         os.close(read_end)
-        for name in ("uid_map", "gid_map"):
-            with open(f"/proc/{pid}/{name}", "w", encoding="ascii") as f:
-                f.write(f"0 {owner} {_IDS}")
+        _map(pid, owner, _IDS)
         return os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
     finally:
         os.close(write_end)
@@ -102,53 +152,43 @@ def _user_namespace(owner: int) -> int:
         os.close(pidfd)
 
 
-def _get(request: dict[str, Any], reply: socket.socket, mounts: int, out: int) -> None:
-    """Write a tar of a path in a box, from outside: nothing in the box takes part.
+def _map(pid: int, owner: int, count: int) -> None:
+    """0… in the process's new user namespace are owner… in ours."""
+    for name in ("uid_map", "gid_map"):
+        with open(f"/proc/{pid}/{name}", "w", encoding="ascii") as f:
+            f.write(f"0 {owner} {count}")
 
-    The box may be dead: its mount namespace lives as long as the descriptor.
-    """
-    if os.fork():
-        return
-    status = {"done": True}
+
+def _kill_all_in(group: str) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        if os.path.exists(os.path.join(group, "freezer.state")):
+            cgroup.write(os.path.join(group, "freezer.state"), "THAWED")
+        for line in cgroup.read(os.path.join(group, "cgroup.procs")).split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(line), signal.SIGKILL)
+
+
+def _removed(group: str) -> bool:
     try:
-        kernel.close_all_but({0, 1, 2, reply.fileno(), mounts, out})
-        kernel.join_namespace(mounts, kernel.CLONE_NEWNS)
-        os.lstat(request["path"])
-        with os.fdopen(out, "wb") as f, tarfile.open(fileobj=f, mode="w|") as tar:
-            _add(tar, os.fsencode(request["path"]), os.path.basename(request["path"]))
-        wire.send(reply, status)
-    except (FileNotFoundError, NotADirectoryError):
-        wire.send(reply, {"missing": True})
-    except BaseException as e:  # noqa: BLE001 - the child's boundary: say it, then end
-        _tell_error(reply, e)
-    finally:
-        os._exit(0)
+        os.rmdir(group)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
-def _add(tar: tarfile.TarFile, top: bytes, name: str) -> None:
-    """Regular files, folders and links; no owners, which would need the box's user table.
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
-    Without recursion, and without what lies deeper than a path can say.
-    """
-    left = [(top, name)]
-    while left:
-        path, name = left.pop()
-        found = os.lstat(path)
-        entry = tarfile.TarInfo(name)
-        entry.mode, entry.mtime = stat.S_IMODE(found.st_mode), int(found.st_mtime)
-        if stat.S_ISLNK(found.st_mode):
-            entry.type, entry.linkname = tarfile.SYMTYPE, os.fsdecode(os.readlink(path))
-            tar.addfile(entry)
-        elif stat.S_ISDIR(found.st_mode):
-            entry.type = tarfile.DIRTYPE
-            tar.addfile(entry)
-            children = sorted(os.listdir(path), reverse=True)
-            inside = [(path + b"/" + c, f"{name}/{os.fsdecode(c)}") for c in children]
-            left += [child for child in inside if len(child[0]) < _PATH_BYTES]
-        elif stat.S_ISREG(found.st_mode):
-            entry.size = found.st_size
-            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as f:
-                tar.addfile(entry, f)
+
+def _allow_descriptors() -> None:
+    """One for each box that lives, and then some."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _open_standard_streams() -> None:
@@ -160,8 +200,3 @@ def _reap() -> None:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-
-
-def _tell_error(reply: socket.socket, error: BaseException) -> None:
-    with contextlib.suppress(OSError):
-        wire.send(reply, {"error": str(error) or type(error).__name__})

@@ -1,0 +1,188 @@
+"""What a box is made of: its first process, its control groups, its folder. A reset gives it another."""
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandbox.errors import RuntimeFault
+from sandbox.runtime import changeset, upper
+from sandbox.runtime.base import BoxSpec, Change, Snapshot
+from sandbox.runtime.embedded import wire
+from sandbox.runtime.embedded.cgroup import Cgroups, Usage
+from sandbox.runtime.embedded.client import Blank
+from sandbox.runtime.ready import readable
+from sandbox.runtime.store import remove_tree
+
+_DYING_SECONDS = 1.0
+"""Its channel may be closed a moment before it is dead."""
+_DEAD_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """The parts of its file system, for reading what has changed."""
+
+    upper: int
+    """Descriptor of the folder that holds the changes, wherever that is mounted."""
+    lowers: tuple[str, ...]
+    """The folders below it, the topmost first."""
+    made: frozenset[str]
+    """Folders that had to be made for it to be a box: they are no changes."""
+    root: int
+    """The owner on the disk who is root in the box."""
+
+
+class Body:
+    def __init__(
+        self, blank: Blank, groups: Cgroups, files: Files, release: Callable[[], None]
+    ) -> None:
+        """`release`: its owner's number is free again."""
+        self.name = blank.name
+        self.owner = blank.owner
+        self.pidfd = blank.pidfd
+        self.mounts = blank.mounts
+        self._blank = blank
+        self._groups = groups
+        self._files = files
+        self._release = release
+        self._lock = threading.RLock()
+        self._frozen = False
+        self.stopped = self.gone = False
+
+    @property
+    def group_paths(self) -> list[str]:
+        return self._groups.paths(self.name)
+
+    def ask(self, message: dict[str, Any], fds: list[int]) -> socket.socket:
+        """Send a request to its first process; the answers come on what is returned."""
+        ours, theirs = wire.pair()
+        try:
+            with self._lock, theirs:
+                if self.gone:
+                    raise RuntimeFault("the box is gone")
+                wire.send(self._blank.channel, message, [theirs.fileno(), *fds])
+        except (OSError, ValueError) as e:
+            ours.close()
+            raise RuntimeFault(f"the box is gone: {e}" if isinstance(e, OSError) else str(e)) from e
+        except BaseException:
+            ours.close()
+            raise
+        return ours
+
+    def stop(self) -> None:
+        """Kill everything in it."""
+        with self._lock:
+            if self.gone:
+                return
+            self.stopped = True
+            if self._frozen:
+                self.thaw()  # what is frozen does not die
+            # The kernel ends a process namespace with its first process, and tells us of that
+            # one only when all others are dead.
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+            if not readable([self.pidfd], _DEAD_SECONDS):
+                raise RuntimeFault(f"box {self.name} does not die (process {self._blank.pid})")
+
+    def lost(self) -> bool:
+        with self._lock:
+            if self.gone or self.stopped:
+                return self.gone
+            ended = readable([self.pidfd], _DYING_SECONDS if self._closed() else 0)
+            return bool(ended) and not self.ran_out()
+
+    def destroy(self) -> None:
+        """Nothing of it is left when this returns. Harmless the second time."""
+        with self._lock:
+            if self.gone:
+                return
+            self.stop()
+            self.gone = True
+            self._blank.close()
+            os.close(self._files.upper)
+        self._groups.remove(self.name)
+        remove_tree(self._blank.folder)
+        self._release()
+
+    def freeze(self) -> None:
+        with self._lock:
+            self._require_alive()
+            self._groups.freeze(self.name)
+            self._frozen = True
+
+    def thaw(self) -> None:
+        with self._lock:
+            if self._frozen:
+                self._groups.thaw(self.name)
+                self._frozen = False
+
+    @contextlib.contextmanager
+    def still(self) -> Iterator[None]:
+        """Nothing in it runs meanwhile, where the machine can do that."""
+        with self._lock:
+            idle = self._frozen or self.stopped or not self._groups.can_freeze
+            if not idle:
+                self.freeze()
+            try:
+                yield
+            finally:
+                if not idle:
+                    self.thaw()
+
+    def changes(self) -> list[Change]:
+        with self.still():
+            found = upper.changes(self._upper(), self._files.lowers)
+        made = self._files.made
+        return [c for c in found if not (c.kind == "added" and c.path in made)]
+
+    def snapshot(self, spec: BoxSpec, tar: Path) -> Snapshot:
+        with self.still():
+            return changeset.write(
+                self._upper(),
+                self._files.lowers,
+                spec,
+                tar,
+                leave_out=self._files.made,
+                root=self._files.root,
+            )
+
+    def disk_bytes(self) -> int:
+        with self._lock:
+            folder = os.dup(self._upper())
+        try:
+            return upper.disk_bytes(folder)
+        finally:
+            os.close(folder)
+
+    def usage(self) -> Usage:
+        return self._groups.usage(self.name)
+
+    def terminals(self) -> int:
+        """How many are open in it now."""
+        with contextlib.suppress(OSError):
+            folder = f"/proc/{self._blank.pid}/root/dev/pts"
+            return sum(name.isdigit() for name in os.listdir(folder))
+        return 0
+
+    def ran_out(self) -> bool:
+        """Was anything in it killed for the memory it used?"""
+        return self._groups.ran_out_of_memory(self.name)
+
+    def _closed(self) -> bool:
+        """Has its first process let go of the channel? Then it is dead, or about to be."""
+        return bool(readable([self._blank.channel], 0))
+
+    def _upper(self) -> int:
+        if self.gone:
+            raise RuntimeFault("the box is gone")
+        return self._files.upper
+
+    def _require_alive(self) -> None:
+        if self.gone or self.stopped:
+            raise RuntimeFault("the box is stopped")

@@ -1,0 +1,157 @@
+"""The zygote, seen from the user's process, and the blanks it keeps ready."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sandbox
+from sandbox.runtime.embedded import wire
+from sandbox.runtime.ready import readable
+
+_DEAD_SECONDS = 30.0
+_READY = 2
+"""Blanks that are made before they are needed."""
+
+
+class Zygote:
+    """The process that makes boxes. One per runtime, used from any thread."""
+
+    def __init__(self, name: str, run: Path, groups: list[str]) -> None:
+        self._socket, theirs = wire.pair()
+        self._lock = threading.Lock()
+        # The program comes by standard input and the name is ours: the first process of a box
+        # shows its command line to everyone in it. Without its own name, Python has to be told
+        # where its library is.
+        with theirs:
+            self._process = subprocess.Popen(
+                [name, "-P", "-s", "-S", "-B", "-"],
+                executable=sys.executable,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                env={"PYTHONHOME": f"{sys.base_prefix}:{sys.base_exec_prefix}"},
+                cwd="/",
+                close_fds=True,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+            assert self._process.stdin  # noqa: S101 - for the type checker: PIPE was asked for
+            self._process.stdin.write(_program(theirs.fileno(), str(run), groups))
+            self._process.stdin.close()
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, message: dict[str, Any], fds: list[int]) -> socket.socket:
+        """Send a request; the answer comes on what is returned."""
+        ours, theirs = wire.pair()
+        try:
+            with theirs, self._lock:
+                wire.send(self._socket, message, [theirs.fileno(), *fds])
+        except BaseException:
+            ours.close()
+            raise
+        return ours
+
+    def close(self) -> None:
+        """It removes what is left of the run, then ends."""
+        self._socket.close()
+        try:
+            self._process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+@dataclass(slots=True, kw_only=True)
+class Blank:
+    """A first process that waits to be told which box to become."""
+
+    name: str
+    folder: Path
+    owner: int
+    channel: socket.socket
+    """To it; when this is closed, it ends."""
+    pid: int = 0
+    pidfd: int = -1
+    mounts: int = -1
+    """Its mount namespace: with it, files can be read after every process is dead."""
+
+    def kill(self) -> None:
+        """For one that never became a box."""
+        if self.pidfd >= 0:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+            readable([self.pidfd], _DEAD_SECONDS)
+        self.close()
+
+    def close(self) -> None:
+        self.channel.close()
+        for fd in (self.pidfd, self.mounts):
+            if fd >= 0:
+                os.close(fd)
+        self.pidfd = self.mounts = -1
+
+
+class Blanks:
+    """Ordered ahead of time: joining control groups takes longer than all the rest of a box."""
+
+    def __init__(self, order: Callable[[], tuple[Blank, socket.socket]]) -> None:
+        """`order`: ask for one; its answer comes on the socket."""
+        self._order = order
+        self._lock = threading.Lock()
+        self._ordered: deque[tuple[Blank, socket.socket]] = deque()
+
+    def take(self) -> Blank:
+        """The one that was ordered first, as soon as it is there. Raises OSError."""
+        with self._lock:
+            blank, reply = self._ordered.popleft() if self._ordered else self._order()
+        return _delivered(blank, reply)
+
+    def order(self) -> None:
+        """Have some made for those who come next: called when a box is finished."""
+        with self._lock:
+            if len(self._ordered) < _READY:
+                self._ordered.append(self._order())
+
+    def close(self) -> list[Blank]:
+        """Those that nobody took: they are the caller's to destroy."""
+        with self._lock:
+            left = []
+            while self._ordered:
+                with suppress(OSError):
+                    left.append(_delivered(*self._ordered.popleft()))
+            return left
+
+
+def _delivered(blank: Blank, reply: socket.socket) -> Blank:
+    with reply:
+        answer, fds = wire.receive(reply)
+    if answer is None or "error" in answer:
+        blank.close()
+        raise OSError((answer or {}).get("error", "the process that makes boxes has died"))
+    blank.pid = answer["pid"]
+    blank.pidfd, blank.mounts = fds
+    return blank
+
+
+def _program(control: int, run: str, groups: list[str]) -> bytes:
+    package = str(Path(sandbox.__file__).resolve().parent.parent)
+    lines = [
+        "import os, sys",
+        "os.environ.clear()",
+        f"sys.path.append({package!r})",
+        f"os.dup2({control}, 3)",
+        f"{control} == 3 or os.close({control})",
+        "from sandbox.runtime.embedded import zygote",
+        f"zygote.main({run!r}, {groups!r})",
+    ]
+    return "\n".join(lines).encode()

@@ -1,0 +1,96 @@
+"""What the first process of a box does for the rest of its life: start programs, reap them."""
+
+import contextlib
+import os
+import select
+import signal
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+from sandbox.runtime.embedded import spawn, unpack, wire
+
+
+def serve(channel: socket.socket) -> None:
+    """Returns when the host lets go of the box, which is the end of everything in it."""
+    wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+    running: dict[int, socket.socket] = {}
+    watched: list[socket.socket | int] = [channel, wake_read]
+    while True:
+        ready, _, _ = select.select(watched, [], [])
+        if wake_read in ready:
+            _drain(wake_read)
+            _tell_ended(running)
+        if channel in ready:
+            request, fds = wire.receive(channel)
+            if request is None:
+                return
+            _answer(request, fds, running)
+
+
+def _answer(request: dict[str, Any], fds: list[int], running: dict[int, socket.socket]) -> None:
+    reply = socket.socket(fileno=fds.pop(0))
+    try:
+        match request["op"]:
+            case "spawn":
+                running[spawn.with_streams(request, fds)] = reply
+            case "terminal":
+                pid, master = spawn.on_terminal(request)
+                running[pid] = reply
+                _tell(reply, {"terminal": True}, [master])
+                os.close(master)
+            case "put":
+                running[unpack.put(fds[0], request["folder"])] = reply
+            case "restore":
+                running[unpack.restore(fds[0])] = reply
+            case "kill":
+                _kill_all(running)
+                _tell(reply, {"exit": 0})
+                reply.close()
+            case other:
+                raise OSError(f"unknown request {other}")
+    except OSError as e:
+        _tell(reply, {"error": f"{e.strerror}: {e.filename}" if e.filename else str(e)})
+        reply.close()
+    finally:
+        for fd in fds:
+            os.close(fd)
+
+
+def _kill_all(running: dict[int, socket.socket]) -> None:
+    """Everything in the box but ourselves; whoever waits for one of them is told."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)
+    _tell_ended(running, wait=True)
+
+
+def _tell_ended(running: dict[int, socket.socket], *, wait: bool = False) -> None:
+    for pid, status in _ended(0 if wait else os.WNOHANG):
+        if reply := running.pop(pid, None):
+            _tell(reply, {"exit": os.waitstatus_to_exitcode(status)})
+            reply.close()
+
+
+def _ended(options: int) -> Iterator[tuple[int, int]]:
+    while True:
+        try:
+            pid, status = os.waitpid(-1, options)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        yield pid, status
+
+
+def _drain(fd: int) -> None:
+    with contextlib.suppress(BlockingIOError):
+        while os.read(fd, 512):
+            pass
+
+
+def _tell(reply: socket.socket, message: dict[str, Any], fds: list[int] | None = None) -> None:
+    """Whoever asked may be gone: that is no trouble of ours."""
+    with contextlib.suppress(OSError):
+        wire.send(reply, message, fds)

@@ -1,0 +1,115 @@
+"""Starting a program in a box, from a process that is in it already."""
+
+import fcntl
+import os
+import signal
+import struct
+import termios
+from typing import Any
+
+from sandbox.runtime.embedded.privileges import FOR_PROGRAMS
+
+_TIOCGPTN, _TIOCSPTLCK = 0x8004_5430, 0x4004_5431
+_ERROR_BYTES = 4096
+ROOT = "0:0"
+
+
+def with_streams(request: dict[str, Any], fds: list[int]) -> int:
+    """The process id of a program with these as its first descriptors. Raises OSError."""
+    if request["user"] == ROOT:
+        return _spawn(request, [(os.POSIX_SPAWN_DUP2, fd, i) for i, fd in enumerate(fds)])
+    return _fork(request, fds, None)
+
+
+def on_terminal(request: dict[str, Any]) -> tuple[int, int]:
+    """The process id of a program on a new terminal, and the host's end of that."""
+    master = os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        number = struct.unpack("i", fcntl.ioctl(master, _TIOCGPTN, b"\0" * 4))[0]
+        fcntl.ioctl(master, _TIOCSPTLCK, struct.pack("i", 0))
+        fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", *request["pty"], 0, 0))
+        path = f"/dev/pts/{number}"
+        if request["user"] != ROOT:
+            os.chown(path, _numbers(request["user"])[0], -1)
+            return _fork(request, [], path), master
+        # The session leader's first open of a terminal makes it the controlling one.
+        opened: list[tuple[Any, ...]] = [
+            (os.POSIX_SPAWN_OPEN, 0, path, os.O_RDWR, 0),
+            (os.POSIX_SPAWN_DUP2, 0, 1),
+            (os.POSIX_SPAWN_DUP2, 0, 2),
+        ]
+        return _spawn(request, opened), master
+    except BaseException:
+        os.close(master)
+        raise
+
+
+def become(request: dict[str, Any], fds: list[int], terminal: str | None = None) -> None:
+    """Turn this process into the program. Raises OSError; returns never."""
+    os.setsid()
+    os.umask(0o022)
+    signal.set_wakeup_fd(-1)
+    for one in FOR_PROGRAMS:
+        if signal.getsignal(one) != signal.SIG_DFL:
+            signal.signal(one, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    if terminal is not None:
+        fds = [os.open(terminal, os.O_RDWR)] * 3
+    # First above the numbers they are to have: one may be in the place of another.
+    high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, len(fds)) for fd in fds]
+    for number, fd in enumerate(high):
+        os.dup2(fd, number)
+    uid, gid = _numbers(request["user"])
+    if (uid, gid) != (0, 0):
+        os.setgroups([gid])
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
+    os.chdir(request["cwd"])
+    os.execvpe(  # noqa: S606 - it takes this process over
+        request["argv"][0], request["argv"], request["env"]
+    )
+
+
+def _spawn(request: dict[str, Any], actions: list[tuple[Any, ...]]) -> int:
+    os.chdir(request["cwd"])
+    # The search for the program goes by our own PATH, not by the one it is given.
+    os.environ["PATH"] = request["env"].get("PATH", os.defpath)
+    try:
+        return os.posix_spawnp(
+            request["argv"][0],
+            request["argv"],
+            request["env"],
+            file_actions=actions,
+            setsid=True,
+            setsigmask=[],
+            setsigdef=FOR_PROGRAMS,
+        )
+    except ValueError as e:  # a NUL byte, which no argument of a program can have
+        raise OSError(str(e)) from e
+    finally:
+        os.chdir("/")
+
+
+def _fork(request: dict[str, Any], fds: list[int], terminal: str | None) -> int:
+    """For another user: posix_spawn cannot change who somebody is."""
+    said, say = os.pipe2(os.O_CLOEXEC)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            become(request, fds, terminal)
+        except BaseException as e:  # noqa: BLE001 - the child's boundary: say it, then end
+            os.write(say, str(e).encode())
+        finally:
+            os._exit(1)
+    os.close(say)
+    try:
+        if error := os.read(said, _ERROR_BYTES):
+            raise OSError(error.decode())
+    finally:
+        os.close(said)
+    return pid
+
+
+def _numbers(user: str) -> tuple[int, int]:
+    uid, _, gid = user.partition(":")
+    return int(uid), int(gid)
