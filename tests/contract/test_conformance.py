@@ -1,6 +1,5 @@
 """Every shipped check, on every runtime here; and what two runtimes have to agree on."""
 
-
 import pytest
 
 from sandbox.audit.conformance import Bench, Check, Unseen, all_checks, lacks

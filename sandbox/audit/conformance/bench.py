@@ -1,7 +1,7 @@
 """What a check gets to work with, and the few words in which checks are written."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -59,6 +59,14 @@ def expect(found: object, wanted: object, what: str) -> None:
         raise AssertionError(f"{what}: {wanted!r} was expected, {found!r} was found")
 
 
+def expect_list(found: Sequence[Any], wanted: Sequence[Any], what: str) -> None:
+    """The same in the same order; what differs is told, not all of both."""
+    missing = [one for one in wanted if one not in found]
+    more = [one for one in found if one not in wanted]
+    hold(not missing and not more, f"{what}: missing are {missing!r}; too many are {more!r}")
+    hold(list(found) == list(wanted), f"{what}: all are there, in this order: {found!r}")
+
+
 def hold(true: object, what: str) -> None:
     """`what` says what should have been so, and what was found."""
     if not true:
@@ -103,6 +111,10 @@ def sh(box: Box, script: str, *arguments: str, **options: Any) -> str:
 
 def python(box: Box, script: str, *arguments: str, **options: Any) -> str:
     return said(box, "python3", "-c", script, *arguments, **options).strip()
+
+
+def exists(box: Box, path: str) -> bool:
+    return run(box, "sh", "-c", '[ -e "$1" ] || [ -L "$1" ]', "sh", path).exit_code == 0
 
 
 def background(box: Box, *argv: str) -> None:

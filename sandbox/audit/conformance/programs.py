@@ -86,7 +86,7 @@ def the_search_for_a_program_goes_by_the_path_it_is_given(bench: Bench) -> None:
     with bench.box() as box:
         sh(
             box,
-            "mkdir /opt/own && printf '#!/bin/sh\\necho own\\n' > /opt/own/it && chmod 755 /opt/own/it",
+            "mkdir -p /opt/own && printf '#!/bin/sh\\necho own\\n' > /opt/own/it && chmod 755 /opt/own/it",
         )
         found = said(box, "it", env={"PATH": "/opt/own:/usr/bin:/bin"})
     expect(found, "own\n", "output of the program in the added folder")

@@ -2,8 +2,8 @@
 
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from sandbox.audit.conformance import (
 from sandbox.audit.conformance.bench import Bench, Unseen
 from sandbox.audit.conformance.registry import Check, lacks
 from sandbox.audit.conformance.tars import Entry, make_tar, unpacked
+from sandbox.errors import UserError
 from sandbox.model.task import Limits
 from sandbox.rollout import plugins
 from sandbox.runtime.base import BoxSpec, Capabilities, Image, Runtime, Seed
@@ -102,17 +103,48 @@ def workbench(kind: str, store: Store, image: Image) -> Iterator[Callable[[Path]
             runtime.close()
 
 
-def run(kind: str, store: Store, image: Image, checks: Iterable[Check]) -> Iterator[Outcome]:
+def run(
+    kind: str, store: Store, image: Image, checks: Iterable[Check]
+) -> Generator[Outcome, None, None]:
     """One after another. An error of the runtime's is its failure, never the end of the run.
 
     Raises UserError when there is no such runtime.
     """
-    with workbench(kind, store, image) as bench, store.scratch() as folder:
+    made = partial(Outcome, group="lifetime", result="not ok")
+    opened = workbench(kind, store, image)
+    try:
+        bench = opened.__enter__()
+    except UserError:
+        raise
+    except Exception as e:  # noqa: BLE001 - whatever its constructor raises
+        yield made(name="a runtime can be made of a store", words=_where(e))
+        return
+    try:
+        yield from _run(bench, store, checks)
+    finally:
+        failed = _closed(opened)
+    if failed:
+        yield made(name="a runtime can be closed", words=failed)
+
+
+def _run(
+    bench: Callable[[Path], Bench], store: Store, checks: Iterable[Check]
+) -> Iterator[Outcome]:
+    with store.scratch() as folder:
         able = _capabilities(bench(folder).runtime)
         for number, check in enumerate(checks):
             scratch = folder / str(number)
             scratch.mkdir()
             yield _outcome(check, bench(scratch), able)
+
+
+def _closed(opened: AbstractContextManager[object]) -> str:
+    """What went wrong in letting go of it; empty when nothing did."""
+    try:
+        opened.__exit__(None, None, None)
+    except Exception as e:  # noqa: BLE001
+        return _where(e)
+    return ""
 
 
 def _capabilities(runtime: Runtime) -> Capabilities | None:

@@ -11,6 +11,7 @@ from sandbox.audit.conformance.bench import (
     background,
     eventually,
     expect,
+    expect_list,
     hold,
     python,
     refused,
@@ -84,7 +85,7 @@ def a_snapshot_brings_everything_back(bench: Bench) -> None:
     with bench.box(seeds=(bench.seed,), snapshot=taken) as box:
         compare(tree(box), wanted)
         found = [c for c in changed(box) if c.path != "/seeded/pipe"]
-        expect(found, before, "changes of the new box")
+        expect_list(found, before, "changes of the new box")
         said(box, "rm", "/seeded/one")
         box.reset()
         compare(tree(box), wanted)
@@ -112,7 +113,7 @@ def a_snapshot_of_a_restored_box_is_the_same_again(bench: Bench) -> None:
     with bench.box(seeds=(bench.seed,), snapshot=one) as box:
         two = box.snapshot(bench.scratch / "two")
     names = [_names(snapshot.tar) for snapshot in (one, two)]
-    expect(names[1], names[0], "names in the second")
+    expect_list(names[1], names[0], "names in the second")
 
 
 @GROUP.check("snapshot")
