@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -30,11 +30,24 @@ def image(store: Store) -> Image:
     return tiny_image(store)
 
 
-@pytest.fixture(scope="session", params=[EMBEDDED, DOCKER])
-def benches(request: pytest.FixtureRequest, store: Store, image: Image) -> Iterator[Benches]:
-    """A runtime that has just shown that it can make a box. In CI each of them must."""
-    with usable(request.param, store, image) as made:
-        yield made
+@pytest.fixture(scope="session")
+def opened(store: Store, image: Image) -> Iterator[Callable[[str], Benches]]:
+    """The runtimes by name, each opened once, when it is first asked for."""
+    with ExitStack() as stack:
+        made: dict[str, Benches] = {}
+
+        def open_once(name: str) -> Benches:
+            if name not in made:
+                made[name] = usable(name, store, image, stack)
+            return made[name]
+
+        yield open_once
+
+
+@pytest.fixture(params=[EMBEDDED, DOCKER])
+def benches(request: pytest.FixtureRequest, opened: Callable[[str], Benches]) -> Benches:
+    """A runtime that has shown that it can make a box. In CI each of them must."""
+    return opened(request.param)
 
 
 @pytest.fixture
@@ -58,14 +71,12 @@ def box(runtime: Runtime, spec: BoxSpec) -> Iterator[Box]:
         yield made
 
 
-@contextmanager
-def usable(name: str, store: Store, image: Image) -> Iterator[Benches]:
-    with ExitStack() as stack:
-        try:
-            made = stack.enter_context(workbench(name, store, image))
-            made(Path()).box().destroy()
-        except (RuntimeFault, ModuleNotFoundError) as e:
-            if os.environ.get("CI") == "true":
-                pytest.fail(f"{name} cannot run here: {e}")
-            pytest.skip(f"{name} cannot run here: {e}")
-        yield made
+def usable(name: str, store: Store, image: Image, stack: ExitStack) -> Benches:
+    try:
+        made = stack.enter_context(workbench(name, store, image))
+        made(Path()).box().destroy()
+    except (RuntimeFault, ModuleNotFoundError) as e:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{name} cannot run here: {e}")
+        pytest.skip(f"{name} cannot run here: {e}")
+    return made

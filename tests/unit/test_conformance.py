@@ -121,11 +121,12 @@ def test_refused_takes_one_kind_of_error_only():
     def fail() -> None:
         raise OSError("other")
 
-    with (
-        pytest.raises(AssertionError, match="RuntimeFault was expected, not OSError"),
-        refused("it", RuntimeFault),
-    ):
-        fail()
+    def other() -> None:
+        with refused("it", RuntimeFault):
+            fail()
+
+    with pytest.raises(AssertionError, match="RuntimeFault was expected, not OSError"):
+        other()
     with pytest.raises(AssertionError, match="nothing was raised"), refused("it", RuntimeFault):
         pass
 

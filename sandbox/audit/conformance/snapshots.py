@@ -61,7 +61,7 @@ def tree(box: Box) -> dict[str, list[object]]:
     found: dict[str, list[object]] = json.loads(python(box, _LIST))
     # Their content is made for each box by some engines; pipes need not come along.
     own = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/mtab", "/seeded/pipe")
-    return {path: entry for path, entry in found.items() if path.strip("b'") not in own}
+    return {path: entry for path, entry in found.items() if path[2:-1] not in own}
 
 
 def compare(found: dict[str, list[object]], wanted: dict[str, list[object]]) -> None:
