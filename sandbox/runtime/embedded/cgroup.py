@@ -10,6 +10,8 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Literal
 
+from sandbox.runtime.embedded import kernel
+
 ROOT = "/sys/fs/cgroup"
 PARENT = "stillroom"
 _V1 = ("memory", "pids", "cpu", "cpuacct", "freezer")
@@ -75,7 +77,7 @@ class Cgroups:
                     continue
                 target = os.path.join(path, name)
                 try:
-                    write(target, value)
+                    kernel.write(target, value)
                 except FileNotFoundError:
                     if needed:
                         message = f"{target} is missing: this kernel cannot hold that limit"
@@ -120,7 +122,9 @@ class Cgroups:
         found: set[int] = set()
         for path in self.paths(box):
             with suppress(FileNotFoundError):
-                found.update(int(line) for line in read(os.path.join(path, "cgroup.procs")).split())
+                found.update(
+                    int(line) for line in kernel.read(os.path.join(path, "cgroup.procs")).split()
+                )
         return sorted(found)
 
     def kill(self, box: str) -> None:
@@ -191,7 +195,7 @@ class Cgroups:
         for folder, path in zip(self.folders, self.paths(box), strict=True):
             if self.version == 2 or _controller(folder) == name.split(".", maxsplit=1)[0]:
                 with suppress(OSError):
-                    return read(os.path.join(path, name))
+                    return kernel.read(os.path.join(path, name))
         return ""
 
     def _set_frozen(self, box: str, target: str, value: str, shown: str, wanted: str) -> None:
@@ -200,8 +204,8 @@ class Cgroups:
             if self.version == 1 and _controller(folder) != "freezer":
                 continue
             while True:
-                write(os.path.join(path, target), value)
-                if wanted in read(os.path.join(path, shown)):
+                kernel.write(os.path.join(path, target), value)
+                if wanted in kernel.read(os.path.join(path, shown)):
                     break
                 if time.monotonic() > until:
                     raise OSError(f"{path} does not become {wanted}")
@@ -212,18 +216,18 @@ class Cgroups:
         for folder in (self.folders[0], os.path.join(self.folders[0], self.parent)):
             os.makedirs(folder, exist_ok=True)
             control = os.path.join(folder, "cgroup.subtree_control")
-            have = read(control).split()
+            have = kernel.read(control).split()
             for name in _V2:
                 # A kernel without a share of processor time still holds what has to hold.
                 with suppress(OSError) if name == "cpu" else nullcontext():
                     if name not in have:
-                        write(control, f"+{name}")
+                        kernel.write(control, f"+{name}")
 
 
 def detect(root: str = ROOT, *, parent: str = PARENT) -> Cgroups | None:
     """What this machine has, or None when memory and pids cannot be limited."""
     if os.path.exists(os.path.join(root, "cgroup.controllers")):
-        have = read(os.path.join(root, "cgroup.controllers")).split()
+        have = kernel.read(os.path.join(root, "cgroup.controllers")).split()
         return Cgroups((root,), 2, parent) if {"memory", "pids"} <= set(have) else None
     folders = tuple(os.path.join(root, c) for c in _V1 if os.path.isdir(os.path.join(root, c)))
     names = {_controller(f) for f in folders}
@@ -238,14 +242,16 @@ def delegated(
     We are in it ourselves, and a group with processes hands nothing down: we move to a child.
     """
     try:
-        path = next(line.split(":", 2)[2] for line in read(own).splitlines() if line[:3] == "0::")
+        path = next(
+            line.split(":", 2)[2] for line in kernel.read(own).splitlines() if line[:3] == "0::"
+        )
         folder = os.path.join(root, path.strip("/\n"))
         groups = detect(folder, parent=parent)
         if groups is None or groups.version != 2 or not os.access(folder, os.W_OK):
             return None
         us = os.path.join(folder, f"{parent}-us")
         os.makedirs(us, exist_ok=True)
-        write(os.path.join(us, "cgroup.procs"), str(os.getpid()))
+        kernel.write(os.path.join(us, "cgroup.procs"), str(os.getpid()))
         groups._delegate()  # noqa: SLF001 - a second constructor of the same class
     except (OSError, StopIteration):
         return None
@@ -255,7 +261,7 @@ def delegated(
 def join(paths: list[str]) -> None:
     """Put the calling process into the groups."""
     for path in paths:
-        write(os.path.join(path, "cgroup.procs"), "0")
+        kernel.write(os.path.join(path, "cgroup.procs"), "0")
 
 
 def _controller(folder: str) -> str:
@@ -266,16 +272,3 @@ def make(paths: list[str]) -> None:
     """A box's groups. Another run may tidy their empty parent away at this moment."""
     for path in paths:
         os.makedirs(path, exist_ok=True)
-
-
-def read(path: str) -> str:
-    with open(path, encoding="ascii") as f:
-        return f.read()
-
-
-def write(path: str, value: str) -> None:
-    fd = os.open(path, os.O_WRONLY)
-    try:
-        os.write(fd, value.encode())
-    finally:
-        os.close(fd)

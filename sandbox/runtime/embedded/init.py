@@ -58,8 +58,7 @@ def _build(ground: filesystem.Ground, request: dict[str, Any]) -> tuple[int, lis
 
 def _network() -> None:
     """A loopback that is up, and on which root in the box may use the low ports."""
-    with open(_LOW_PORTS, "w", encoding="ascii") as f:
-        f.write("0")
+    kernel.write(_LOW_PORTS, "0")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         request = struct.pack("16sh", b"lo", _SIOCGIFFLAGS_UP) + b"\0" * 16
         fcntl.ioctl(s, _SIOCSIFFLAGS, request)

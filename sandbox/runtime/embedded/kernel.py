@@ -55,6 +55,30 @@ def _number(name: str) -> int:
         raise OSError(errno.ENOSYS, f"{name} is not known on {platform.machine()}") from None
 
 
+def read(path: str) -> str:
+    """One of the kernel's small files.
+
+    Without a buffer or a codec: a process that was forked pays for each page it touches.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = b""
+        while block := os.read(fd, 1 << 16):
+            data += block
+        return data.decode()
+    finally:
+        os.close(fd)
+
+
+def write(path: str, value: str) -> None:
+    """To one of them, in one piece."""
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, value.encode())
+    finally:
+        os.close(fd)
+
+
 def mount(source: str, target: str, kind: str, flags: int = 0, data: str = "") -> None:
     result = _libc.mount(
         source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode()
@@ -167,13 +191,9 @@ def no_new_privileges() -> None:
 
 def load_seccomp(program: bytes) -> None:
     """Install a BPF program (8 bytes an instruction) for this process and all it starts."""
-
-    class Program(ctypes.Structure):
-        _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
-
     code = ctypes.create_string_buffer(program, len(program))
-    wanted = Program(len(program) // 8, ctypes.addressof(code))
-    result = _libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(wanted), 0, 0)
+    wanted = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(code))
+    result = _libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, wanted, 0, 0)
     _checked(result, "prctl(SECCOMP)")
 
 
@@ -195,22 +215,17 @@ def become_root_of_own() -> None:
     for name, text in (
         ("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1"),
     ):  # fmt: skip
-        with open(f"/proc/self/{name}", "w", encoding="ascii") as f:
-            f.write(text)
+        write(f"/proc/self/{name}", text)
 
 
 def wait_until_mapped() -> None:
     """In a new user namespace: until whoever made it has said who we are there."""
-    while True:
-        with open("/proc/self/uid_map", encoding="ascii") as f:
-            if f.read():
-                return
+    while not read("/proc/self/uid_map"):
         os.sched_yield()
 
 
 def may_set_groups() -> bool:
-    with open("/proc/self/setgroups", encoding="ascii") as f:
-        return f.read().strip() == "allow"
+    return read("/proc/self/setgroups").strip() == "allow"
 
 
 def set_hostname(name: str) -> None:

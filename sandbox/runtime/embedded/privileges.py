@@ -14,7 +14,7 @@ _KEEP = sum(1 << n for n in _CAPABILITIES.values())
 _STACK_BYTES, _ANY, _MIB = 8 << 20, resource.RLIM_INFINITY, 1 << 20
 _FILTER = seccomp.program()
 """Made once, in the zygote: every box has the same."""
-FOR_PROGRAMS = [s for s in signal.Signals if s not in (signal.SIGKILL, signal.SIGSTOP)]
+FOR_PROGRAMS = [int(s) for s in signal.Signals if s not in (signal.SIGKILL, signal.SIGSTOP)]
 """Python, and the zygote, ignore some signals; what runs in the box should not inherit that."""
 
 

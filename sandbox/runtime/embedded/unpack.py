@@ -8,7 +8,8 @@ import os
 import shutil
 import stat
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import IO, cast
 
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 _TAKEN = frozenset(
@@ -40,11 +41,19 @@ def _in_child(work: Callable[[], None]) -> int:
 
 def _put(archive: int, folder: str) -> None:
     os.makedirs(folder, exist_ok=True)
-    with os.fdopen(archive, "rb") as f, tarfile.open(fileobj=f, mode="r|") as tar:
+    for tar, member in _members(archive):
+        _place(tar, member, folder)
+
+
+def _members(archive: int) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+    with (
+        os.fdopen(archive, "rb") as f,
+        tarfile.open(fileobj=f, mode="r:", encoding="utf-8", errors="surrogateescape") as tar,
+    ):
         tar.extraction_filter = lambda member, _: member
         for member in tar:
+            yield tar, member
             tar.members = []  # type: ignore[attr-defined]  # it would remember them all
-            _place(tar, member, folder)
 
 
 def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: str) -> None:
@@ -60,7 +69,27 @@ def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: str) -> None:
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mode &= 0o7777
-    tar.extract(member, folder, numeric_owner=True)
+    if member.isreg() and not member.issparse():
+        _write_file(tar, member, target)
+        os.chmod(target, member.mode)
+        os.utime(target, (member.mtime, member.mtime))
+    else:
+        tar.extract(member, folder, numeric_owner=True)
+
+
+def _write_file(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> None:
+    """In the kernel, from archive to file: buffers of our own would cost more than the file."""
+    source = cast("IO[bytes]", tar.fileobj).fileno()
+    target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        at, end = member.offset_data, member.offset_data + member.size
+        while at < end:
+            sent = os.sendfile(target, source, at, end - at)
+            if not sent:
+                raise OSError(f"{member.name}: the archive is too short")
+            at += sent
+    finally:
+        os.close(target)
 
 
 def _check_name(name: str) -> None:
@@ -92,14 +121,8 @@ def _restore(archive: int) -> None:
     """Ours, and checked: names do not lead elsewhere, and no member comes through a link."""
     os.umask(0)
     times: list[tuple[str, int]] = []
-    with (
-        os.fdopen(archive, "rb") as f,
-        tarfile.open(fileobj=f, mode="r|", encoding="utf-8", errors="surrogateescape") as tar,
-    ):
-        tar.extraction_filter = lambda member, _: member
-        for member in tar:
-            tar.members = []  # type: ignore[attr-defined]  # it would remember them all
-            _restore_one(tar, member, times)
+    for tar, member in _members(archive):
+        _restore_one(tar, member, times)
     for path, nanoseconds in reversed(times):
         os.utime(path, ns=(nanoseconds, nanoseconds))
 
@@ -120,7 +143,10 @@ def _restore_one(
     if not (member.isdir() and os.path.isdir(path) and not os.path.islink(path)):
         _remove(path)
     mode, member.mode = member.mode, 0o700
-    tar.extract(member, "/", set_attrs=False, numeric_owner=True)
+    if member.isreg():
+        _write_file(tar, member, path)
+    else:
+        tar.extract(member, "/", set_attrs=False, numeric_owner=True)
     if member.islnk():
         return
     os.chown(path, member.uid, member.gid, follow_symlinks=False)
