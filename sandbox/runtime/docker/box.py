@@ -18,7 +18,7 @@ from sandbox.runtime import changeset, limits, upper
 from sandbox.runtime.base import STATUS_BYTES, BoxSpec, Change, ExecResult, Snapshot, Stats
 from sandbox.runtime.docker import facts, programs, server
 from sandbox.runtime.docker.channel import Command
-from sandbox.runtime.docker.config import ROOT, made_folders, user_of
+from sandbox.runtime.docker.config import ROOT, made_paths, user_of
 from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import faults
 from sandbox.runtime.docker.programs import Ended, WentDown
@@ -154,14 +154,14 @@ class DockerBox:
         return stream()
 
     def changes(self) -> list[Change]:
-        made = made_folders(self.spec)
+        made = made_paths(self.spec)
         with self._container.open_upper() as folder:
             found = upper.changes(folder, self._lowers())
         return [c for c in found if c.kind != "added" or c.path not in made]
 
     def snapshot(self, tar: Path) -> Snapshot:
         with self._standing_still(), self._container.open_upper() as folder:
-            made = made_folders(self.spec)
+            made = made_paths(self.spec)
             return changeset.write(folder, self._lowers(), self.spec, tar, leave_out=made)
 
     def fork(self) -> "DockerBox":

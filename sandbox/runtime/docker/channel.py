@@ -19,7 +19,8 @@ from sandbox.runtime.docker.wire import FRAME_HEADER
 
 BLOCK = 1 << 17
 INPUT_BLOCK = 1 << 16
-SEND_SECONDS = 60.0
+READER_MS = 50
+CLOSE_SECONDS = 5.0
 MOST_FRAME = 1 << 20
 STDOUT = 1
 
@@ -53,7 +54,8 @@ class Channel:
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._changed = threading.Condition()
-        self._sending = threading.Lock()
+        self._out = bytearray()
+        """What is still to be sent."""
         self._reading = False
         self._numbers = 0
         self._calls: dict[int, Call] = {}
@@ -91,12 +93,12 @@ class Channel:
         request = "\0".join(words).encode("utf-8", "surrogateescape")
         if len(request) > server.MOST_FRAME:
             raise RuntimeFault("cannot start the program: Argument list too long", retry=False)
-        self._send(_frame(server.RUN, call.number, request) + self._next_input(call))
+        self.send(_frame(server.RUN, call.number, request) + self._next_input(call))
         return call
 
     def ask(self, kind: int) -> Call:
         call = self._call(0, memoryview(b""))
-        self._send(_frame(kind, call.number, b""))
+        self.send(_frame(kind, call.number, b""))
         return call
 
     def wait(self, call: Call, deadline: float) -> bool:
@@ -118,7 +120,8 @@ class Channel:
             self._changed.notify_all()
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
-        with self._sending:
+        with self._changed:  # whoever reads is woken by that; its descriptor must not be another's
+            self._changed.wait_for(lambda: not self._reading, CLOSE_SECONDS)
             self._sock.close()
 
     def _call(self, keep: int, give: memoryview) -> Call:
@@ -147,17 +150,22 @@ class Channel:
             poll.register(self._sock, select.POLLIN)
             while not (call.kind or self.broken or self._frames.plain):
                 left = deadline - time.monotonic()
-                if left <= 0 or not poll.poll(min(left, 3600.0) * 1000):
-                    if left <= 0:
-                        return
-                    continue
-                block = self._sock.recv(BLOCK)
-                if not block:
-                    self._break()
-                for kind, number, content in self._frames.feed(block):
-                    self._take(kind, number, content)
+                if left <= 0:
+                    return
+                wanted = 0 if self._flush() else select.POLLOUT
+                poll.modify(self._sock, select.POLLIN | wanted)
+                for _, events in poll.poll(min(left, 3600.0) * 1000):
+                    if events & ~select.POLLOUT:
+                        self._receive()
         except (OSError, ValueError):  # the connection broke, or what came is no frame
             self._break()
+
+    def _receive(self) -> None:
+        block = self._sock.recv(BLOCK)
+        if not block:
+            self._break()
+        for kind, number, content in self._frames.feed(block):
+            self._take(kind, number, content)
 
     def _break(self) -> None:
         with self._changed:
@@ -174,8 +182,8 @@ class Channel:
         elif kind == server.ERR:
             call.stderr += content[: call.keep - len(call.stderr)]
         elif kind == server.MORE:
-            if more := self._next_input(call):
-                self._send(more)
+            with self._changed:
+                self._out += self._next_input(call)
         else:
             with self._changed:
                 call.answer, call.kind = content, kind
@@ -189,13 +197,33 @@ class Channel:
         end = b"" if call.give else _frame(server.INPUT, call.number, b"")
         return _frame(server.INPUT, call.number, bytes(block)) + end
 
-    def _send(self, data: bytes) -> None:
+    def send(self, data: bytes) -> None:
+        """Whole frames only. Raises RuntimeFault when the box cannot be reached.
+
+        Never waits for the box to take it unless somebody reads: a connection that does one thing
+        at a time, as Podman's, would wait for us to read. What is left, whoever reads sends.
+        """
+        with self._changed:
+            self._out += data
+        poll = select.poll()
         try:
-            with self._sending:
-                self._sock.sendall(data)
-        except OSError as e:
+            poll.register(self._sock, select.POLLOUT)
+            while not self._flush() and self._reading and not self.broken:
+                poll.poll(READER_MS)
+        except (OSError, ValueError) as e:
             self._break()
             raise RuntimeFault(f"the box cannot be reached: {e}") from e
+
+    def _flush(self) -> bool:
+        """Send as much as is taken at once; was that all of it?"""
+        with self._changed:
+            while self._out:
+                try:
+                    sent = self._sock.send(bytes(self._out[:BLOCK]), socket.MSG_DONTWAIT)
+                except BlockingIOError:
+                    return False
+                del self._out[:sent]
+        return True
 
 
 class _Frames:

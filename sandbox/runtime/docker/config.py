@@ -11,7 +11,6 @@ from sandbox.model.task import Limits
 from sandbox.runtime.base import BoxSpec
 from sandbox.runtime.docker.engine import Engine, faults
 from sandbox.runtime.docker.main import command
-from sandbox.runtime.docker.profile import profile
 
 ROOT = "0:0"
 CAPABILITIES = (
@@ -28,7 +27,9 @@ CAPABILITIES = (
 SHM_BYTES = 64 << 20
 
 
-def create(engine: Engine, spec: BoxSpec, *, image: str, labels: dict[str, str]) -> str:
+def create(
+    engine: Engine, spec: BoxSpec, *, image: str, labels: dict[str, str], seccomp: str
+) -> str:
     """The id of a new container: its first process is ours, root whoever programs run as."""
     with faults("create a box"):
         answer = engine.api.create_container(
@@ -44,12 +45,12 @@ def create(engine: Engine, spec: BoxSpec, *, image: str, labels: dict[str, str])
             environment=environment(spec),
             labels={**spec.labels, **labels},
             healthcheck={"test": ["NONE"]},
-            host_config=host_config(engine, spec),
+            host_config=host_config(engine, spec, seccomp),
         )
     return str(answer["Id"])
 
 
-def host_config(engine: Engine, spec: BoxSpec) -> Any:
+def host_config(engine: Engine, spec: BoxSpec, seccomp: str) -> Any:
     memory = spec.limits.memory_mib << 20
     return engine.api.create_host_config(
         network_mode="none",
@@ -57,12 +58,12 @@ def host_config(engine: Engine, spec: BoxSpec) -> Any:
         dns_search=["."],
         cap_drop=["ALL"],
         cap_add=list(CAPABILITIES),
-        security_opt=["no-new-privileges", f"seccomp={profile()}"],
+        security_opt=["no-new-privileges", f"seccomp={seccomp}"],
         mem_limit=memory,
         memswap_limit=memory,
         pids_limit=spec.limits.pids,
         nano_cpus=round(spec.limits.cpus * 1e9),
-        ulimits=ulimits(spec.limits, engine.most_files),
+        ulimits=ulimits(spec.limits, engine.most_files, engine.most_processes),
         shm_size=SHM_BYTES,
         ipc_mode="private",
         cgroupns="private",
@@ -75,11 +76,13 @@ def host_config(engine: Engine, spec: BoxSpec) -> Any:
     )
 
 
-def ulimits(limits: Limits, most_files: int | None) -> list[Ulimit]:
+def ulimits(limits: Limits, most_files: int | None, processes: int | None) -> list[Ulimit]:
     """`most_files`: what the engine may give at most; None: anything, 0: only what it has."""
     found = [("fsize", limits.file_mib << 20), ("core", 0)]
     if most_files != 0:
         found.append(("nofile", min(limits.open_files, most_files or limits.open_files)))
+    if processes is not None:
+        found.append(("nproc", processes))
     return [Ulimit(name=name, soft=value, hard=value) for name, value in found]
 
 
@@ -111,9 +114,19 @@ def user_of(user: str) -> tuple[int, int]:
     return int(uid), int(gid or uid)
 
 
-def made_folders(spec: BoxSpec) -> frozenset[str]:
-    """Folders that the engine makes for us: what is mounted, and the way to it."""
-    paths = [spec.workdir, *spec.tmpfs, *(mount.target for mount in spec.mounts)]
+ENGINE_FILES = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/run/.containerenv"})
+"""The engine's own, mounted over the image's: they cannot be replaced, only written to."""
+
+
+def made_paths(spec: BoxSpec) -> frozenset[str]:
+    """What the engine makes for us: what is mounted, and the way to it."""
+    paths = [
+        *ENGINE_FILES,
+        "/etc/mtab",
+        spec.workdir,
+        *spec.tmpfs,
+        *(mount.target for mount in spec.mounts),
+    ]
     return frozenset(above for path in paths for above in _way(posixpath.normpath(path)))
 
 

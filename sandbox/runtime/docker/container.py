@@ -16,6 +16,8 @@ from sandbox.runtime.docker.engine import Engine, faults
 
 GONE_SECONDS = 60.0
 CONFLICT = 409
+_NOT_STOPPED = "could not be stopped"
+"""Podman, of a container that ended by itself while it was about to be killed."""
 
 
 class Container:
@@ -66,15 +68,17 @@ class Container:
 
     def remove(self) -> None:
         """Until the engine does not know it any more."""
-        if self._connection is not None:
-            self._connection.close()
         deadline = time.monotonic() + GONE_SECONDS
         pause = 0.05
-        while not self._removed():
-            if time.monotonic() > deadline:
-                raise RuntimeFault(f"the engine does not remove container {self.id}")
-            time.sleep(pause)
-            pause = min(pause * 2, 1.0)
+        try:
+            while not self._removed():
+                if time.monotonic() > deadline:
+                    raise RuntimeFault(f"the engine does not remove container {self.id}")
+                time.sleep(pause)
+                pause = min(pause * 2, 1.0)
+        finally:
+            if self._connection is not None:
+                self._connection.close()
 
     def disk_bytes(self) -> int:
         if self.upper_readable():
@@ -125,7 +129,8 @@ class Container:
             except docker.errors.NotFound:
                 return True
             except docker.errors.APIError as e:
-                if e.status_code != CONFLICT:  # being removed by somebody else: wait for it
+                # Being removed by somebody else, or ending just now: wait for it.
+                if e.status_code != CONFLICT and _NOT_STOPPED not in str(e.explanation):
                     raise
             return not self.state()
 

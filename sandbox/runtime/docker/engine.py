@@ -27,10 +27,13 @@ class Engine:
         self.host = host
         self._lock = threading.Lock()
         self._api: docker.APIClient | None = None
+        self._podman: bool | None = None
         self.local: bool | None = None
         """Is it on this machine? None: not known yet."""
         self.most_files: int | None = None
         """Open files it may allow a container; None: no bound is known, 0: it cannot be told."""
+        self.most_processes: int | None = None
+        """Of one user, if it has to be named; the box's own limit is another."""
 
     @property
     def address(self) -> Address:
@@ -48,6 +51,15 @@ class Engine:
     def version(self) -> str:
         """Of the API, as agreed with the engine."""
         return str(self.api.api_version)
+
+    @property
+    def is_podman(self) -> bool:
+        """Podman answers like Docker, but for some details."""
+        if self._podman is None:
+            with faults("ask the engine about itself"):
+                parts = self.api.version().get("Components") or []
+            self._podman = any(part.get("Name") == "Podman Engine" for part in parts)
+        return self._podman
 
     def reads_storage(self) -> bool:
         """May we read what boxes change: is the engine's storage here, and open to us?

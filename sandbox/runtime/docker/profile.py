@@ -8,11 +8,14 @@ architecture (i386, x32) end the process, as only the native one is listed.
 """
 
 import errno
+import hashlib
 import json
 from functools import cache
 from typing import Any
 
 from sandbox.runtime import policy
+from sandbox.runtime.docker.engine import Engine
+from sandbox.runtime.store import Store
 
 _NEWER = (
     "mseal", "setxattrat", "getxattrat", "listxattrat", "removexattrat", "open_tree_attr",
@@ -34,6 +37,20 @@ def profile() -> str:
             "syscalls": rules(),
         }
     )
+
+
+def profile_for(engine: Engine, store: Store) -> str:
+    """As this engine wants it: Podman takes the path of a file, and so must be on this machine."""
+    if not engine.is_podman:
+        return profile()
+    content = profile().encode()
+    path = store.root / "docker" / f"seccomp-{hashlib.sha256(content).hexdigest()[:16]}.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with store.scratch() as folder:
+            (folder / "profile").write_bytes(content)
+            (folder / "profile").replace(path)
+    return str(path)
 
 
 def rules() -> list[dict[str, Any]]:

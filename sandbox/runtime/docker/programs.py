@@ -15,6 +15,7 @@ from sandbox.runtime.docker.terminal import DETACH_KEYS
 from sandbox.runtime.docker.wire import start_exec
 
 KILLED = 137
+_NEVER_RAN = {125, 126, 127}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,9 +153,16 @@ def _exit_code(container: Container, exec_id: str, stdout: bytes, stderr: bytes)
     """The program's own, or a RuntimeFault when it never ran."""
     state = _inspect(container, exec_id)
     code = state["ExitCode"]
-    if not state["Pid"]:
-        words = stdout.decode(errors="replace").strip()
+    words = stdout.decode(errors="replace").strip()
+    if not state["Pid"] and not _ran_under_podman(container, code, words):
         raise RuntimeFault(words or "the program was not started", retry=code is None)
     if not isinstance(code, int) or (code == KILLED and not container.running()):
         raise WentDown(stdout, stderr)
     return code
+
+
+def _ran_under_podman(container: Container, code: object, words: str) -> bool:
+    """Podman forgets the process id with the process; that it never ran is in what it "printed"."""
+    if not isinstance(code, int) or not container.engine.is_podman:
+        return False
+    return code not in _NEVER_RAN or "OCI runtime" not in words

@@ -41,7 +41,7 @@ class DockerRuntime:
         self._lease: Lease | None = None
         self._boxes: dict[str, DockerBox] = {}
         self._images = Loaded(self._engine, store)
-        self._maker = Maker(self._engine, self._images, self._labels)
+        self._maker = Maker(self._engine, store, self._images, self._labels)
         self._watch = Watch()
         self._pool = Pool(self._maker.make, Container.remove, _memory_of)
 

@@ -1,7 +1,7 @@
 """The first process of a container: starts programs as it is told, and reaps what they leave.
 
-This file's text is run in the box, by its own python3 (3.8 or later) with nothing but builtin
-modules: what they take is memory of the box. It holds nothing worth reading. Frames go both ways
+This file's text is sent to the box and run there, by its own python3 (3.8 or later) with nothing
+but builtin modules: what they take is memory of the box. It holds nothing worth reading. Frames go both ways
 over its input and output: length (4 bytes), kind (1), number of the program (4), content.
 """
 
@@ -40,6 +40,7 @@ class Program:
         self.input = -1
         self.waiting = b""
         """Input that it has not taken yet."""
+        self.all_given = False
         self.left = {OUT: keep, ERR: keep}
         self.pipes: dict[int, int] = {}
         """Descriptor → which stream."""
@@ -121,7 +122,8 @@ class Server:
             elif kind == INPUT and number in self.programs:
                 self.take(self.programs[number], content)
             elif kind == KILL:
-                os.kill(-1, 9)
+                if os.getpid() == 1:  # or else it would kill everything of its user's
+                    os.kill(-1, 9)
                 self.send(KILLED, number, b"")
             elif kind == FACTS:
                 self.send(FACTS, number, self.facts())
@@ -179,10 +181,8 @@ class Server:
         """Some of a program's input; nothing: that was all of it."""
         if program.input < 0:
             return
-        if not content:
-            self.close(program, program.input)
-            return
         program.waiting += content
+        program.all_given = not content
         self.poll.register(program.input, select.POLLOUT)
 
     def move(self, fd: int, program: Program) -> None:
@@ -192,8 +192,6 @@ class Server:
             self.close(program, fd)
 
     def give(self, program: Program) -> None:
-        if not program.waiting:
-            return
         try:
             program.waiting = program.waiting[os.write(program.input, program.waiting) :]
         except BlockingIOError:
@@ -201,7 +199,11 @@ class Server:
         except OSError:  # it does not read on; that is its own affair
             self.close(program, program.input)
             return
-        if not program.waiting:
+        if program.waiting:
+            return
+        if program.all_given:
+            self.close(program, program.input)
+        else:
             self.rest(program.input)
             self.send(MORE, program.number, b"")
 
@@ -328,6 +330,8 @@ def first_that_opens(paths: tuple[str, ...], flags: int = os.O_RDONLY) -> int:
 def hide() -> None:
     """Have the kernel refuse others a look into this process, as after any change of user."""
     try:
+        with open("/proc/self/comm", "wb") as f:
+            f.write(b"init")
         os.setegid(65534)
         os.setegid(0)
     except OSError:
