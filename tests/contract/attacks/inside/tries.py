@@ -9,14 +9,27 @@ import sys
 from collections.abc import Callable
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-REFUSED = {"EPERM", "ENOSYS", "EACCES", "EAFNOSUPPORT", "EROFS", "ESRCH", "ENOENT", "ENODEV", "ENXIO"}
+REFUSED = {
+    "EPERM",
+    "ENOSYS",
+    "EACCES",
+    "EAFNOSUPPORT",
+    "EROFS",
+    "ESRCH",
+    "ENOENT",
+    "ENODEV",
+    "ENXIO",
+}
 """What a wall answers. EINVAL or EFAULT would only say that the attack was not a good one."""
 Try = Callable[[], str]
 
 
 def call(number: int, *arguments: object) -> str:
     """A system call by its number (x86_64), as the error's name, or OK."""
-    passed = [a if isinstance(a, bytes) else ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    passed = [
+        a if isinstance(a, bytes) else ctypes.c_long(a) if isinstance(a, int) else a
+        for a in arguments
+    ]
     ctypes.set_errno(0)
     if LIBC.syscall(ctypes.c_long(number), *passed) >= 0:
         return "OK"
