@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.runtime.image.layout import ARCH
+
 MISMATCH = re.compile(r"digest.* (did|does) not match|(did|does) not match.* digest", re.IGNORECASE)
 LEASHED = """\
 import ctypes, os, sys
@@ -45,7 +47,10 @@ class MismatchError(Exception):
 
 
 def copy(ref: str, target: Path, bounds: Bounds) -> None:
-    """Put manifest and blobs of host/name@sha256:… into the new folder `target`, unchanged."""
+    """Put manifest and blobs of host/name@sha256:… into the new folder `target`, unchanged.
+
+    Of host/name:tag too, and of an index the image for boxes: what was had, the manifest says.
+    """
     if shutil.which("skopeo") is None:
         raise UnavailableError("skopeo is not installed")
     target.mkdir()
@@ -72,7 +77,8 @@ def _command(ref: str, target: Path, bounds: Bounds) -> list[str]:
     options = ["--preserve-digests", *(["--src-tls-verify=false"] if is_loopback(ref) else [])]
     return [
         *(sys.executable, "-Ic", LEASHED, str(os.getpid())),
-        *("skopeo", "--command-timeout", seconds, "copy", *options),
+        *("skopeo", "--command-timeout", seconds),
+        *("--override-os", "linux", "--override-arch", ARCH, "copy", *options),
         *(f"docker://{ref}", f"dir:{target}"),
     ]
 
