@@ -79,12 +79,13 @@ def rewritten(path: Path, args: Mapping[str, str], choose: Choose) -> str:
 
 def canonical(name: str) -> str:
     """One name for what has several: ubuntu is docker.io/library/ubuntu:latest."""
+    name = re.sub(r"^index\.docker\.io/", "docker.io/", name)
     first, slash, _ = name.partition("/")
     if not slash:
         name = f"docker.io/library/{name}"
     elif not ("." in first or ":" in first or first == "localhost"):
         name = f"docker.io/{name}"
-    name = re.sub(r"^(index\.)?docker\.io/(?=[^/]+$)", "docker.io/library/", name)
+    name = re.sub(r"^docker\.io/(?=[^/]+$)", "docker.io/library/", name)
     last = name.rpartition("/")[2]
     return name if ":" in last or "@" in last else f"{name}:latest"
 

@@ -13,7 +13,7 @@ import tarfile
 from dataclasses import dataclass, field
 from decimal import Decimal, DecimalException
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sandbox.errors import ImageFault
 from sandbox.runtime.image.unpack import BLOCK, OPAQUE
@@ -41,7 +41,10 @@ def unpack_foreign(
     try:
         with tar.open("rb") as raw:
             archive = tarfile.open(  # noqa: SIM115 - its file is closed
-                fileobj=_Careful(raw), mode="r:", encoding="utf-8", errors="surrogateescape"
+                fileobj=cast("Any", _Careful(raw)),
+                mode="r:",
+                encoding="utf-8",
+                errors="surrogateescape",
             )
             _Unpacking(str(folder), most_bytes, most_entries).run(archive)
             raw.seek(archive.offset)
@@ -52,12 +55,14 @@ def unpack_foreign(
     folder.chmod(0o755)
 
 
-class _Careful(io.RawIOBase):
-    """The tar's file, to be read in small pieces."""
+class _Careful:
+    """The tar's file, to be read in small pieces only."""
 
     def __init__(self, raw: io.BufferedReader) -> None:
-        super().__init__()
         self._raw = raw
+
+    def seekable(self) -> bool:
+        return True
 
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= HEADER_BYTES:
