@@ -51,8 +51,10 @@ def layer(*members: Member) -> bytes:
         info.uid, info.gid, info.linkname = member.uid, member.gid, member.target
         info.size = len(member.content)
         info.pax_headers = dict(member.pax)
-        form = tarfile.PAX_FORMAT if member.pax else tarfile.GNU_FORMAT
-        out.write(info.tobuf(form, "utf-8", "surrogateescape"))
+        if member.pax:
+            out.write(info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape"))
+        else:
+            out.write(info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape"))
         out.write(member.content + bytes(-len(member.content) % tarfile.BLOCKSIZE))
     return out.getvalue() + bytes(2 * tarfile.BLOCKSIZE)
 
@@ -87,6 +89,7 @@ def write_layout(
     arch: str = "amd64",
     env: Iterable[str] = ("FOREIGN=yes",),
     tag: str = "1",
+    user: str = "1000:1000",
     claimed: Sequence[str] = (),
 ) -> Made:
     """A layout of one image. `claimed`: diff_ids, where they are not those of the layers."""
@@ -99,7 +102,7 @@ def write_layout(
         "config": {
             "Env": list(env),
             "WorkingDir": "/world",
-            "User": "1000:1000",
+            "User": user,
             "Entrypoint": ["/no/such/program"],
             "Cmd": ["--flag"],
         },

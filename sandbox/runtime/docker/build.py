@@ -46,13 +46,13 @@ def build(
             timeout=QUIET_SECONDS,
             decode=True,
         )
-        for line in lines:
-            if "error" in line:
-                raise _failed(name, source, str(line["error"]), last)
+        why = ""
+        for line in lines:  # to the end, whatever it says: the connection is used again
+            why = str(line.get("error", why))
             made = (line.get("aux") or {}).get("ID", made)
             _tell(name, str(line.get("stream", "")), last, told)
-    if not made:
-        raise _failed(name, source, "the engine does not say what it made", last)
+    if why or not made:
+        raise _failed(name, source, why or "the engine does not say what it made", last)
     return made
 
 

@@ -29,6 +29,8 @@ def save(engine: Engine, image: str, folder: Path) -> Saved:
         with faults(f"read image {image} from the container engine"):
             stream = engine.api.get_image(image)
             files = _files(stream, folder)
+            for _ in stream:  # what comes after the end: the connection is used again
+                pass
         described = json.loads(_member(files, "manifest.json").read_bytes())[0]
         return Saved(
             config=_member(files, described["Config"]).read_bytes(),
