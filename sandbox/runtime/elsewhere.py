@@ -63,7 +63,7 @@ def from_engine(lock: ImageLock, folder: Path, progress: Progress) -> None:
             pull(engine, lock.ref)
             found = lock.ref
         if found is None:
-            raise UnavailableError("the container engine does not have it")
+            raise UnavailableError("the container engine does not have it", lasting=True)
         progress(f"reading {lock.name} from the container engine", 0, 1)
         saved = save(engine, found, folder)
     if (digest := digest_of(saved.config)) != lock.config_digest:

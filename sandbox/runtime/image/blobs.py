@@ -36,7 +36,11 @@ def uncompress(blob: Path, tar: Path, limit: int) -> None:
 
 def _zstd(blob: Path) -> subprocess.Popen[bytes]:
     if shutil.which("zstd") is None:
-        raise UnavailableError("a layer is compressed with zstd, which is not installed")
+        raise UnavailableError(
+            "a layer is compressed with zstd, which is not installed",
+            lasting=True,
+            hint="apt-get install zstd",
+        )
     command = ["zstd", "-dcq", str(blob)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
@@ -45,5 +49,5 @@ def _pour(read: Callable[[int], bytes], target: IO[bytes], limit: int) -> None:
     while block := read(BLOCK):
         limit -= len(block)
         if limit < 0:
-            raise UnavailableError("a layer is too large")
+            raise UnavailableError("a layer is too large", lasting=True)
         target.write(block)

@@ -5,7 +5,7 @@ the lock, and so has every layer without its compression: nothing is used that d
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def resolve(
                 lock = replace(lock, ref=f"{repository(source.registry)}@{manifest.digest}")
             _keep(store, lock, found, scratch, progress)
         except UnavailableError as e:
-            raise _not_to_be_had(name, [str(e)], source) from None
+            raise _not_to_be_had(name, [e], source) from None
     return lock
 
 
@@ -80,7 +80,7 @@ def obtain(
     store: Store, home: Path, lock: ImageLock, progress: Progress, engine: EngineStep | None
 ) -> None:
     """Have the layers in the store. Raises ImageFault: refused, or not to be had, and why."""
-    reasons: list[str] = []
+    reasons: list[UnavailableError | Fault] = []
     if lock.ref and not _parts(lock.ref)["digest"]:
         raise refused(f"ref `{lock.ref}` of image {lock.name} is not host/name@sha256:…")
     with store.lock(f"pull-{hex_of(lock.config_digest)}"), store.scratch() as scratch:
@@ -89,20 +89,20 @@ def obtain(
                 found = _pull(lock.name, lock.ref, scratch, progress)
                 _keep(store, lock, found, scratch, progress)
             except UnavailableError as e:
-                reasons.append(str(e))
+                reasons.append(e)
         if lock.source and lock.source.layout and lacks_layers(store, lock):
             try:
                 _keep(store, lock, _lay_out(home, lock.source, scratch), scratch, progress)
             except UnavailableError as e:
-                reasons.append(str(e))
+                reasons.append(e)
         if engine and lacks_layers(store, lock):
             try:
                 engine(lock, scratch, progress)
                 keep_tars(store, lock, scratch, "the container engine")
             except (UnavailableError, Fault) as e:
-                if isinstance(e, ImageFault):
+                if isinstance(e, ImageFault):  # refused
                     raise
-                reasons.append(str(e))
+                reasons.append(e)
         if lacks_layers(store, lock):
             raise _not_to_be_had(lock.name, reasons, lock.source)
 
@@ -220,8 +220,10 @@ def _read(path: Path) -> bytes:
         return f.read(CONFIG_BYTES + 1)
 
 
-def _not_to_be_had(name: str, reasons: list[str], source: ImageSource | None) -> ImageFault:
-    why = "; ".join(dict.fromkeys(reasons)) or "neither the store nor a container engine has it"
+def _not_to_be_had(
+    name: str, reasons: Sequence[UnavailableError | Fault], source: ImageSource | None
+) -> ImageFault:
+    why = "; ".join(dict.fromkeys(map(str, reasons))) or "no way to it is known"
     if source and source.dockerfile:
         return ImageFault(
             f"image {name} has to be built from its Dockerfile: {why}",
@@ -230,9 +232,8 @@ def _not_to_be_had(name: str, reasons: list[str], source: ImageSource | None) ->
             "To have this one everywhere, push it to a registry and record `ref`",
             retry=False,
         )
-    lacks = "is not installed" in why
     return ImageFault(
         f"image {name} is not to be had: {why}",
-        hint="apt-get install skopeo zstd" if lacks else "",
-        retry=not lacks,
+        hint="; ".join(dict.fromkeys(e.hint for e in reasons if e.hint)),
+        retry=any(not e.lasting if isinstance(e, UnavailableError) else e.retry for e in reasons),
     )

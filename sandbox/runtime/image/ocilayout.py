@@ -31,7 +31,7 @@ def opened(place: Path, scratch: Path, limit: int) -> Path:
     if place.is_dir():
         return place
     if not place.is_file():
-        raise UnavailableError(f"there is no {place}")
+        raise UnavailableError(f"there is no {place}", lasting=True)
     folder = scratch / "layout"
     (folder / "blobs" / "sha256").mkdir(parents=True)
     try:
@@ -43,7 +43,7 @@ def opened(place: Path, scratch: Path, limit: int) -> Path:
                         while block := source.read(BLOCK):
                             limit -= len(block)
                             if limit < 0:
-                                raise UnavailableError(f"{place} is too large")
+                                raise UnavailableError(f"{place} is too large", lasting=True)
                             target.write(block)
     except (tarfile.TarError, OSError, EOFError) as e:
         raise refused(f"{place} is no tar of an OCI layout: {e}") from None
