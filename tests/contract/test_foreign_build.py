@@ -4,6 +4,8 @@ import contextlib
 import gzip
 import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,10 +26,11 @@ from sandbox.runtime.locks import lock_image
 from sandbox.runtime.store import Store
 from sandbox.runtime.supplies import Depot
 from tests.contract.conftest import LIMITS
-from tests.support.foreign import write_layout
+from tests.support.foreign import Member, digest, layer, write_layout
 
 pytestmark = [pytest.mark.box, pytest.mark.docker]
 
+ROOT = Path(__file__).parents[2]
 DOCKERFILE = """\
 # syntax=docker/dockerfile:1
 ARG PYTHON=3.11
@@ -80,30 +83,37 @@ class Home:
         return lock_image(store, self.place, "built", quiet)
 
     def had(self, store: Store) -> Image:
-        digest = jsonfile.load(self.images / "built.lock.json", ImageLock).config_digest
-        return Depot(store, quiet).image(self.place, "built", digest)
+        lock = jsonfile.load(self.images / "built.lock.json", ImageLock)
+        return Depot(store, quiet).image(self.place, "built", lock.config_digest)
 
 
 @pytest.fixture(scope="module")
-def engine(image: Image) -> Iterator[docker.APIClient]:
-    """What was built goes in the end: tags of ours, and what has none and begins as ours do."""
+def mark() -> bytes:
+    """A layer of the base that no other run has: what is built on it is ours to remove."""
+    return layer(Member(name="mark", content=os.urandom(16)))
+
+
+@pytest.fixture(scope="module")
+def engine(mark: bytes) -> Iterator[docker.APIClient]:
     try:
         client = docker.APIClient(os.environ.get("DOCKER_HOST") or DEFAULT_HOST, version="auto")
     except docker.errors.DockerException as e:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(f"no container engine: {e}")
-    before = set(client.images(all=True, quiet=True))
     yield client
-    for _ in range(20):  # a child goes before its parent
-        for name in set(client.images(all=True, quiet=True)) - before:
-            with contextlib.suppress(docker.errors.APIError):
-                found: dict[str, Any] = client.inspect_image(name)  # type: ignore[no-untyped-call]
-                ours = found["RootFS"]["Layers"][0] == image.layers[0].diff_id
-                tags = [tag for tag in found["RepoTags"] if not tag.startswith("stillroom/tiny:")]
-                if ours and (tags or not found["RepoTags"]):
-                    client.remove_image(name, force=True)
+    while any(removed(client, name, mark) for name in client.images(all=True, quiet=True)):
+        pass  # a child goes before its parent
     client.close()
+
+
+def removed(engine: docker.APIClient, name: str, mark: bytes) -> bool:
+    with contextlib.suppress(docker.errors.APIError):
+        found: dict[str, Any] = engine.inspect_image(name)  # type: ignore[no-untyped-call]
+        if digest(mark) in found["RootFS"].get("Layers", ()):
+            engine.remove_image(name, force=True)
+            return True
+    return False
 
 
 @pytest.fixture(scope="module")
@@ -112,11 +122,11 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory, image: Image) -> Path:
+def tiny(tmp_path_factory: pytest.TempPathFactory, image: Image, mark: bytes) -> Path:
     """A layout of the image that the bases stand for."""
     place = tmp_path_factory.mktemp("layouts") / "tiny"
     content = image.layers[0].tar.read_bytes()
-    write_layout(place, [content], press=lambda tar: gzip.compress(tar, 1), user="")
+    write_layout(place, [content, mark], press=lambda tar: gzip.compress(tar, 1), user="")
     return place
 
 
@@ -203,6 +213,18 @@ def test_a_base_that_is_nowhere_is_told_with_its_line(home: Home, shelf: Store) 
     assert not (home.images / "built.lock.json").exists()
 
 
+def test_it_is_told_as_any_mistake_in_a_file_is(home: Home, tmp_path: Path) -> None:
+    home.dockerfile("FROM never/heard-of:1\n")
+    command = [sys.executable, "-m", "sandbox", "lock", "image", "built"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "STILLROOM_STORE": str(tmp_path / "store")}
+    said = subprocess.run(
+        command, cwd=home.place, env=env, capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 2
+    assert "images/built/Dockerfile:1: base `never/heard-of:1` is neither in" in said.stderr
+    assert "hint: map it to an image of repos/images in bases.yaml" in said.stderr
+
+
 def test_a_base_may_be_one_that_the_engine_has(
     home: Home, shelf: Store, engine: docker.APIClient
 ) -> None:
@@ -211,7 +233,7 @@ def test_a_base_may_be_one_that_the_engine_has(
     engine.tag(tiny.config_digest, "stillroom-test/base", "1")
     try:
         home.dockerfile("FROM stillroom-test/base:1\nCOPY kept /kept\n")
-        assert home.lock(shelf).layers[0].diff_id == tiny.layers[0].diff_id
+        assert home.lock(shelf).layers[1].diff_id == tiny.layers[1].diff_id
     finally:
         engine.remove_image("stillroom-test/base:1", force=True)
 

@@ -1,6 +1,5 @@
 """An image that others made is had from its registry or layout as it was locked, or refused."""
 
-import gzip
 import json
 import os
 import shutil
@@ -383,11 +382,3 @@ def test_without_skopeo_the_engine_pulls_it_by_its_digest(
     finally:
         engine.remove_image(made.config, force=True)
         engine.close()
-
-
-def test_a_compressed_layer_is_kept_as_gzip_says(home: Home, first: Store, empty: Store) -> None:
-    """Several gzip members in a row are one stream, as parallel compressors write them."""
-    halves = lambda tar: gzip.compress(tar[:700]) + gzip.compress(tar[700:])  # noqa: E731
-    write_layout(home.place / "made", [ONE], press=halves)
-    home.lock(first, layout="made")
-    assert home.had(empty).layers[0].tar.read_bytes() == ONE

@@ -26,6 +26,8 @@ HEADER_BYTES = 8 << 20
 """A header that says it is longer would be read into memory as a whole."""
 NAME_CHARACTERS = 4096
 XATTR = "SCHILY.xattr."
+OWNERS, NOBODY = 65536, 65534
+"""A box with users of its own has so many. Over files of others not even its root has power."""
 LAST_MOMENT = (1 << 63) - 1
 
 
@@ -235,11 +237,15 @@ def _dress_of(member: tarfile.TarInfo) -> _Dress:
     }
     return _Dress(
         mode=member.mode & 0o7777,
-        uid=member.uid,
-        gid=member.gid,
+        uid=_owner(member.uid),
+        gid=_owner(member.gid),
         moment=max(0, min(int(seconds * 1_000_000_000), LAST_MOMENT)),
         xattrs=xattrs,
     )
+
+
+def _owner(number: int) -> int:
+    return number if 0 <= number < OWNERS else NOBODY
 
 
 def _kept(xattr: str) -> bool:
