@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,14 @@ from sandbox.formats import jsonfile, yamlfile
 from sandbox.model.image import ImageLock
 from sandbox.runtime.base import BoxSpec, Image, Runtime
 from sandbox.runtime.docker.address import DEFAULT_HOST
-from sandbox.runtime.docker.images import tag_for
+from sandbox.runtime.docker.images import docker_archive, tag_for
 from sandbox.runtime.image.ensure import ensure
 from sandbox.runtime.locks import lock_image
 from sandbox.runtime.store import Store
 from sandbox.runtime.supplies import Depot
 from tests.contract.conftest import LIMITS
 from tests.support.foreign import Member, digest, layer, write_layout
+from tests.support.registries import running_registry
 
 pytestmark = [pytest.mark.box, pytest.mark.docker]
 
@@ -171,6 +173,27 @@ def test_it_is_had_from_the_engine_or_from_the_store(
     assert list((empty.root / "tmp").iterdir()) == []
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     assert home.had(empty).digest == lock.config_digest
+
+
+@pytest.mark.skipif(not shutil.which("skopeo"), reason="needs skopeo")
+@pytest.mark.skipif(not shutil.which("docker-registry"), reason="needs docker-registry")
+def test_pushed_to_a_registry_it_is_had_by_who_cannot_build(
+    home: Home, shelf: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = home.lock(shelf)
+    with (tmp_path / "built.tar").open("wb") as file:
+        file.writelines(docker_archive(home.had(shelf), "built:1"))
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    with running_registry(tmp_path / "registry") as registry:
+        target = f"docker://{registry.host}/built:1"
+        copy = ("skopeo", "copy", "-q", "--dest-tls-verify=false", "--digestfile", tmp_path / "is")
+        subprocess.run([*copy, f"docker-archive:{tmp_path}/built.tar", target], check=True)
+        ref = f"{registry.host}/built@{(tmp_path / 'is').read_text().strip()}"
+        path = home.images / "built.lock.json"
+        jsonfile.write(path, jsonfile.dumps(replace(lock, ref=ref)))
+        image = home.had(Store(tmp_path / "empty"))
+    assert image.digest == lock.config_digest
+    assert [each.diff_id for each in image.layers] == [pin.diff_id for pin in lock.layers]
 
 
 def test_what_is_nowhere_has_to_be_built_and_is_another_image_then(

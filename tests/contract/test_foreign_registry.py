@@ -134,6 +134,18 @@ def test_a_tag_is_locked_to_what_it_means_today_and_stays_so(
     assert home.lock(first, registry=named).config_digest == later.config
 
 
+def test_manifests_of_dockers_own_kind_are_read(
+    registry: Registry, home: Home, made: Made, first: Store, empty: Store
+) -> None:
+    named = f"{registry.host}/theirs:docker"
+    copy = ("skopeo", "copy", "-q", "--format", "v2s2", "--dest-tls-verify=false")
+    subprocess.run([*copy, f"oci:{made.layout}", f"docker://{named}"], check=True)
+    lock = home.lock(first, registry=named)
+    kinds = {pin.media_type for pin in lock.layers}
+    assert kinds == {"application/vnd.docker.image.rootfs.diff.tar.gzip"}
+    assert [each.tar.read_bytes() for each in home.had(empty).layers] == [ONE, TWO]
+
+
 def test_of_an_index_the_image_for_boxes_is_locked(
     registry: Registry, home: Home, made: Made, first: Store, empty: Store
 ) -> None:
