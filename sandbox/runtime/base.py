@@ -38,7 +38,16 @@ class Image:
     digest: Digest
     config: Path
     layers: tuple[ImageLayer, ...]
+    """The lowest first. One may come twice, as empty ones do in images that others made."""
     env: Mapping[str, str]
+
+    @property
+    def lowers(self) -> tuple[Path, ...]:
+        """Folders for an overlay, the topmost first, each once: it refuses one given twice.
+
+        Whatever a layer says is said by its topmost place, so the lower ones change nothing.
+        """
+        return tuple(dict.fromkeys(layer.folder for layer in reversed(self.layers)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
