@@ -52,10 +52,11 @@ class Entry:
             return False
         if (old.st_mode, old.st_uid, old.st_gid) != (new.st_mode, new.st_uid, new.st_gid):
             return False
-        return stat.S_ISDIR(new.st_mode) or (old.st_size, old.st_mtime_ns) == (
-            new.st_size,
-            new.st_mtime_ns,
-        )
+        if stat.S_ISDIR(new.st_mode):
+            return True
+        if new.st_nlink > 1:
+            return False  # it has got a second name
+        return (old.st_size, old.st_mtime_ns) == (new.st_size, new.st_mtime_ns)
 
     def open(self) -> int:
         """The content of a regular file; the descriptor is the caller's."""
