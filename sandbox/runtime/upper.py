@@ -176,22 +176,23 @@ def _hidden(entry: Entry) -> Iterator[Change]:
 
 
 def _down(at: int, entry: Entry) -> int:
+    """The folder below. `at` is closed then, and only then: whoever walks closes it otherwise."""
     try:
-        return os.open(entry.name, _FOLDER, dir_fd=at)
+        below = os.open(entry.name, _FOLDER, dir_fd=at)
     except OSError as e:
         raise RuntimeFault(f"the box's files changed while they were read: {e}") from e
-    finally:
-        os.close(at)
+    os.close(at)
+    return below
 
 
 def _up(at: int, wanted: os.stat_result) -> int:
-    """The folder above, if it is still the one we came from."""
+    """The folder above, if it is still the one we came from. `at` is closed then, as above."""
     above = os.open("..", _FOLDER, dir_fd=at)
-    os.close(at)
     found = os.fstat(above)
     if (found.st_dev, found.st_ino) != (wanted.st_dev, wanted.st_ino):
         os.close(above)
         raise RuntimeFault("the box's folders were moved while they were read")
+    os.close(at)
     return above
 
 

@@ -1,6 +1,5 @@
 """Files that are meant for whoever reads them from outside, and for whoever removes them."""
 
-import tarfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -112,7 +111,7 @@ def test_get_never_leads_to_the_host(bench: Bench):
 
     with swapping(bench) as box:
         assert again(get) > 1
-    assert seen == []
+    assert not any(b"of the host" in content for content in seen)
 
 
 @attack("swap a folder for a link while something is put into it")
@@ -131,11 +130,9 @@ def test_a_snapshot_holds_nothing_of_the_host(bench: Bench):
     (place / "secret").write_text("of the host")
     tar = bench.scratch / "tar"
     with swapping(bench) as box:
-        again(lambda: box.snapshot(tar))
-        changed = again(box.changes)
-    assert changed > 0
-    with tarfile.open(tar) as source:
-        assert not any("secret" in name for name in source.getnames())
+        assert again(lambda: box.snapshot(tar)) > 0
+        assert again(box.changes) > 0
+    assert b"of the host" not in tar.read_bytes()
 
 
 @attack("claim a file of a tebibyte")

@@ -8,11 +8,9 @@ import mmap
 import os
 import socket
 import struct
-import sys
 import time
 
-sys.path.insert(0, os.path.dirname(__file__))
-from tries import LIBC, apart, attempt, call, report, verdict
+from tests.contract.attacks.inside.tries import LIBC, apart, attempt, call, report, verdict
 
 SPACES = {
     "mount": 0x20000, "cgroup": 0x2000000, "uts": 0x4000000, "ipc": 0x8000000,
@@ -320,7 +318,7 @@ def interrupt_80() -> str:
 
 def typing() -> str:
     """Into the terminal of somebody else: characters that their shell takes for typed."""
-    master, slave = os.openpty()
+    _, slave = os.openpty()
     os.setsid()
     fcntl.ioctl(slave, 0x540E, 0)
     return verdict(

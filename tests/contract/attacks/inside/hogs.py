@@ -86,7 +86,7 @@ def files() -> int:
 
 
 def _open(path: str, flags: int, most: int) -> int:
-    held = []
+    held: list[int] = []
     try:
         while len(held) < most:
             held.append(os.open(path, flags))

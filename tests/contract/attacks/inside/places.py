@@ -7,8 +7,7 @@ import stat
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(__file__))
-from tries import attempt, report, verdict
+from tests.contract.attacks.inside.tries import attempt, report, verdict
 
 TOLD = json.loads(sys.argv[1])
 """Of the host: a port, the name of an abstract socket."""
@@ -90,7 +89,7 @@ def groups() -> str:
         tops = [line.split()[1] for line in f if line.split()[2] in ("cgroup", "cgroup2")]
     found = {}
     for top in tops:
-        found[f"{top}/made"] = attempt(lambda top=top: os.mkdir(f"{top}/made"))
+        found[f"{top}/made"] = attempt(os.mkdir, f"{top}/made")
         for folder, _, names in os.walk(top):
             found |= {f"{folder}/{n}": write(f"{folder}/{n}") for n in names}
     return verdict(found)
@@ -118,9 +117,7 @@ def make_devices() -> str:
     ):
         for folder in ("/root", "/dev/shm", "/tmp"):
             path = f"{folder}/made-{name}"
-            found[path] = attempt(
-                lambda p=path, k=kind, n=number: os.mknod(p, k | 0o666, os.makedev(*n))
-            )
+            found[path] = attempt(os.mknod, path, kind | 0o666, os.makedev(*number))
             if found[path] == "OK":
                 found[path] = read(path)
     return verdict(found)
@@ -180,7 +177,7 @@ def engine() -> str:
         "/run/containerd/containerd.sock",
         "/run/podman/podman.sock",
     )
-    return verdict({path: attempt(lambda p=path: os.stat(p)) for path in places}, {"ENOTDIR"})
+    return verdict({path: attempt(os.stat, path) for path in places}, {"ENOTDIR"})
 
 
 def layers() -> str:
