@@ -101,6 +101,11 @@ class BoxSpec:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def lowers(self) -> tuple[Path, ...]:
+        """Folders below what the box changes: of the seeds and the image, the topmost first."""
+        return (*(seed.folder for seed in reversed(self.seeds)), *self.image.lowers)
+
+    @property
     def environment(self) -> dict[str, str]:
         """The whole environment: ours, then the image's, then the task's."""
         return {**ENVIRONMENT, **self.image.env, **self.env}
