@@ -12,6 +12,7 @@ import random
 import shutil
 import stat
 import sys
+from collections.abc import Callable, Iterator
 
 UNUSED = [p for n in ("email", "xml", "asyncio", "unittest") for p in glob.glob(f"/usr/lib/*/{n}")]
 TOPS = ("/srv", "/etc", "/root", *UNUSED)
@@ -20,7 +21,7 @@ ENGINES = ("/.dockerenv", "/etc/hostname", "/etc/hosts", "/etc/resolv.conf")
 UNSEEN = ("/proc", "/sys", "/dev", "/tmp/havoc.py", *ENGINES)
 
 
-def everything(top="/"):
+def everything(top: str = "/") -> Iterator[bytes]:
     """Every path below, those that are no part of a box's files left out."""
     for folder, names, files in os.walk(os.fsencode(top)):
         names[:] = sorted(n for n in names if os.fsdecode(os.path.join(folder, n)) not in UNSEEN)
@@ -30,9 +31,9 @@ def everything(top="/"):
                 yield path
 
 
-def tell(path, seen):
+def tell(path: bytes, seen: dict[tuple[int, int], bytes]) -> list[object]:
     s = os.lstat(path)
-    said = [stat.S_IFMT(s.st_mode), stat.S_IMODE(s.st_mode), s.st_uid, s.st_gid]
+    said: list[object] = [stat.S_IFMT(s.st_mode), stat.S_IMODE(s.st_mode), s.st_uid, s.st_gid]
     if stat.S_ISREG(s.st_mode):
         first = seen.setdefault((s.st_dev, s.st_ino), path) if s.st_nlink > 1 else path
         with open(path, "rb") as f:
@@ -42,58 +43,58 @@ def tell(path, seen):
     return said
 
 
-def listing():
-    seen = {}
+def listing() -> None:
+    seen: dict[tuple[int, int], bytes] = {}
     sys.stdout.write(json.dumps({os.fsdecode(p): tell(p, seen) for p in everything()}))
 
 
-def pick(kind):
+def pick(kind: Callable[[bytes], bool]) -> bytes:
     found = [p for top in TOPS for p in everything(top)]
     fitting = [p for p in found if kind(p) and not os.path.islink(p)]
     return random.choice(fitting) if fitting else os.fsencode("/srv")
 
 
-def new_name():
+def new_name() -> bytes:
     letters = random.choice(("abc", "with space", "\u00fc\u00f1", "new\nline", "x" * 120))
     return os.path.join(pick(os.path.isdir), os.fsencode(f"{letters}{random.random()}") + b"\xff")
 
 
-def remove(path):
+def remove(path: bytes) -> None:
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
     else:
         os.unlink(path)
 
 
-def write(path, text):
+def write(path: bytes, text: str) -> None:
     with open(path, "w") as f:
         f.write(text)
 
 
-def replace_folder():
+def replace_folder() -> None:
     path = pick(os.path.isdir)
     if path not in [os.fsencode(t) for t in TOPS]:
         remove(path)
         random.choice((os.mkdir, lambda p: write(p, "was a folder")))(path)
 
 
-def replace_file():
+def replace_file() -> None:
     path = pick(os.path.isfile)
     if path not in [os.fsencode(t) for t in TOPS]:
         remove(path)
         random.choice((os.mkdir, lambda p: os.symlink("elsewhere", p), os.mkfifo))(path)
 
 
-def drop():
+def drop() -> None:
     path = pick(os.path.isfile)
     if os.path.isfile(path):
         remove(path)
 
 
-def move():
+def move() -> None:
     path = pick(os.path.exists)
     if path.startswith((b"/srv", b"/root")) and path not in (b"/srv", b"/root"):
-        shutil.move(path, new_name()) if not os.path.isdir(path) else os.rename(path, path + b"_")
+        os.rename(path, path + b"_" if os.path.isdir(path) else new_name())
 
 
 ACTS = (
@@ -113,16 +114,16 @@ ACTS = (
 )
 
 
-def main():
+def main() -> None:
     if sys.argv[1] == "list":
-        return listing()
+        listing()
+        return
     random.seed(int(sys.argv[2]))
     for _ in range(int(sys.argv[3])):
         try:
             random.choice(ACTS)()
         except OSError:
             continue  # what cannot be done is no change
-    return None
 
 
 main()
