@@ -54,9 +54,7 @@ def write(
         ) as out:
             writer = _Writer(out, spec.limits.disk_mib << 20, root)
             for entry in upper.walk(folder, lowers):
-                if "/" + os.fsdecode(entry.path) not in leave_out or not stat.S_ISDIR(
-                    entry.stat.st_mode
-                ):
+                if "/" + os.fsdecode(entry.path) not in leave_out or not _bare(entry):
                     writer.add(entry)
     return Snapshot(
         image=spec.image.digest, seeds=seed_names(spec), tar=tar, sha256=hashed.sha256.hexdigest()
@@ -119,6 +117,12 @@ def split(tar: Path, plain: IO[bytes]) -> list[str]:
     return removed
 
 
+def _bare(entry: upper.Entry) -> bool:
+    """Nothing but a place to mount on."""
+    mode = entry.stat.st_mode
+    return stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and not entry.stat.st_size)
+
+
 class _Writer:
     def __init__(self, out: tarfile.TarFile, most: int, root: int) -> None:
         self._out = out
@@ -129,6 +133,12 @@ class _Writer:
 
     def add(self, entry: upper.Entry) -> None:
         name = os.fsdecode(entry.path)
+        if entry.name.startswith(WHITEOUT.encode()) and not entry.removed:
+            raise RuntimeFault(
+                f"the box has a file that is called like a whiteout: /{name}; no snapshot",
+                hint=f"a layer has no other way to say that {name!r} is not one: rename it",
+                retry=False,
+            )
         if entry.removed:
             if entry.below is not None:
                 parent, _, last = name.rpartition("/")
@@ -145,8 +155,6 @@ class _Writer:
             if kind == stat.S_IFLNK:
                 info.linkname = os.fsdecode(entry.link())
             self._out.addfile(info)
-            if entry.opaque:
-                self._out.addfile(_empty(f"{name}/{OPAQUE}"))
 
     def _info(self, name: str, found: os.stat_result) -> tarfile.TarInfo:
         info = tarfile.TarInfo(name)

@@ -3,36 +3,36 @@
 The upper folder is the box's own: whatever ran there chose its names and links. It is read
 through descriptors, one folder at a time, and no link in it is ever followed. What is hidden is
 a character device 0/0 (a whiteout) or lies below a folder that is marked opaque: see the
-kernel's Documentation/filesystems/overlayfs.rst.
+kernel's Documentation/filesystems/overlayfs.rst. How something came to be does not matter here: a
+folder that was made anew, and one whose files were removed, are told alike.
 """
 
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sandbox.errors import RuntimeFault
+from sandbox.runtime import folders
 from sandbox.runtime.base import Change
 
 FILE_BYTES = 4096
 """What even an empty file costs: its inode, its name."""
 _OPAQUE = ("trusted.overlay.opaque", "user.overlay.opaque")
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One name in the upper folder, while its folder is open."""
+    """One name in the upper folder, while its folder is open; or one that is hidden there."""
 
     path: bytes
     """Relative to the root."""
     stat: os.stat_result
     below: os.stat_result | None
     """What the layers below have at this path, if anything."""
-    lowers: tuple[bytes, ...]
-    """If it is a folder: those that lie below it, the topmost first; hidden when `opaque`."""
-    opaque: bool
+    removed: bool
+    """Nothing is there any more."""
     folder: int
     """Descriptor of the folder it is in."""
 
@@ -41,16 +41,14 @@ class Entry:
         return self.path.rpartition(b"/")[2]
 
     @property
-    def removed(self) -> bool:
-        return _whiteout(self.stat)
-
-    @property
     def same(self) -> bool:
         """Is it in the upper folder for what is in it, or because it was opened for writing?"""
         old, new = self.below, self.stat
-        if old is None or stat.S_IFMT(old.st_mode) != stat.S_IFMT(new.st_mode) or self.opaque:
-            return False
-        if (old.st_mode, old.st_uid, old.st_gid) != (new.st_mode, new.st_uid, new.st_gid):
+        if old is None or (old.st_mode, old.st_uid, old.st_gid) != (
+            new.st_mode,
+            new.st_uid,
+            new.st_gid,
+        ):
             return False
         if stat.S_ISDIR(new.st_mode):
             return True
@@ -60,7 +58,7 @@ class Entry:
 
     def open(self) -> int:
         """The content of a regular file; the descriptor is the caller's."""
-        return os.open(self.name, _FILE, dir_fd=self.folder)
+        return os.open(self.name, folders.FILE, dir_fd=self.folder)
 
     def link(self) -> bytes:
         return os.readlink(self.name, dir_fd=self.folder)
@@ -71,77 +69,84 @@ def disk_bytes(upper: int) -> int:
     return sum(max(e.stat.st_blocks * 512, FILE_BYTES) for e in walk(upper, ()))
 
 
-def changes(upper: int, lowers: Sequence[str]) -> list[Change]:
-    """What differs from `lowers`, the folders below, the topmost first; sorted."""
+def changes(upper: int, layers: Sequence[str]) -> list[Change]:
+    """What differs from `layers`, the folders below, the topmost first; sorted."""
     found = []
-    for e in walk(upper, lowers):
+    for e in walk(upper, layers):
         path = "/" + os.fsdecode(e.path)
         if e.removed:
             if e.below is not None:
                 found.append(Change(path, "deleted"))
         elif not e.same:
             found.append(Change(path, "added" if e.below is None else "modified"))
-        if e.opaque:
-            found += _hidden(e)
     return sorted(found)
 
 
 def walk(upper: int, layers: Sequence[str]) -> Iterator[Entry]:
-    """Every name, folders before what is in them, sorted. Needs one descriptor at any depth.
+    """Every name, folders before what is in them, sorted.
 
     Raises RuntimeFault when folders are moved while they are read.
     """
     at = os.dup(upper)
-    frames = [_Frame(b"", os.fstat(at), tuple(os.fsencode(p) for p in layers), _names(at))]
     try:
+        lowers = tuple(os.fsencode(layer) for layer in layers)
+        frames = [
+            _Frame(path=b"", stat=os.fstat(at), lowers=lowers, opaque=False, left=folders.names(at))
+        ]
         while frames:
             frame = frames[-1]
             if not frame.left:
                 frames.pop()
                 if frames:
-                    at = _up(at, frames[-1].stat)
+                    with _told():
+                        at = folders.up(at, frames[-1].stat)
                 continue
-            entry = _entry(at, frame, frame.left.pop())
+            name = frame.left.pop()
+            entry, lowers = _entry(at, frame, name)
             if entry is None:
                 continue
             yield entry
-            if stat.S_ISDIR(entry.stat.st_mode):
-                at = _down(at, entry)
-                names = _names(at)
-                lowers = () if entry.opaque else entry.lowers
-                frames.append(_Frame(entry.path, os.fstat(at), lowers, names))
+            if not entry.removed and stat.S_ISDIR(entry.stat.st_mode):
+                with _told():
+                    at = folders.down(at, name)
+                frames.append(_enter(at, entry, lowers, opaque=frame.opaque))
     finally:
         os.close(at)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Frame:
+    """A folder that is being gone through."""
+
     path: bytes
     stat: os.stat_result
     lowers: tuple[bytes, ...]
+    """The same folder in the layers below, the topmost first."""
+    opaque: bool
+    """It hides those."""
     left: list[bytes]
     """Names still to come, the next one last."""
 
 
-def _names(folder: int | bytes) -> list[bytes]:
-    """The last one first."""
-    with os.scandir(folder) as found:
-        return sorted((os.fsencode(e.name) for e in found), reverse=True)
+def _enter(at: int, entry: Entry, lowers: tuple[bytes, ...], *, opaque: bool) -> _Frame:
+    hides = opaque or (bool(lowers) and _is_opaque(f"/proc/self/fd/{at}".encode()))
+    left = folders.names(at)
+    if hides:
+        hidden = {name for lower in lowers for name in folders.names(lower)}
+        left = sorted(hidden.union(left), reverse=True)
+    return _Frame(path=entry.path, stat=os.fstat(at), lowers=lowers, opaque=hides, left=left)
 
 
-def _entry(folder: int, frame: _Frame, name: bytes) -> Entry | None:
-    try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None  # removed since the folder was listed
-    below, lowers = _below(frame.lowers, name)
-    opaque = False
-    if stat.S_ISDIR(found.st_mode):
-        opaque = bool(lowers) and _is_opaque(folder, name)
-    else:
-        lowers = ()
+def _entry(at: int, frame: _Frame, name: bytes) -> tuple[Entry | None, tuple[bytes, ...]]:
     path = frame.path + b"/" + name if frame.path else name
-    return Entry(path, found, below, lowers, opaque, folder)
+    below, lowers = _below(frame.lowers, name)
+    try:
+        found = os.stat(name, dir_fd=at, follow_symlinks=False)
+    except FileNotFoundError:
+        # Hidden by its folder; or removed since that was listed.
+        hidden = Entry(path, below, below, True, at) if below and frame.opaque else None  # noqa: FBT003
+        return hidden, ()
+    return Entry(path, found, below, _whiteout(found), at), lowers
 
 
 def _below(
@@ -162,53 +167,28 @@ def _below(
         if not stat.S_ISDIR(found.st_mode):
             break
         merged.append(path)
-        if _opaque_path(path):
+        if _is_opaque(path):
             break
     return first, tuple(merged)
-
-
-def _hidden(entry: Entry) -> Iterator[Change]:
-    """What was in a folder that has been made anew, and is there no more."""
-    have = set(_names(f"/proc/self/fd/{entry.folder}/".encode() + entry.name))
-    for name in sorted({name for folder in entry.lowers for name in _names(folder)} - have):
-        if _below(entry.lowers, name)[0] is not None:
-            yield Change("/" + os.fsdecode(entry.path + b"/" + name), "deleted")
-
-
-def _down(at: int, entry: Entry) -> int:
-    """The folder below. `at` is closed then, and only then: whoever walks closes it otherwise."""
-    try:
-        below = os.open(entry.name, _FOLDER, dir_fd=at)
-    except OSError as e:
-        raise RuntimeFault(f"the box's files changed while they were read: {e}") from e
-    os.close(at)
-    return below
-
-
-def _up(at: int, wanted: os.stat_result) -> int:
-    """The folder above, if it is still the one we came from. `at` is closed then, as above."""
-    above = os.open("..", _FOLDER, dir_fd=at)
-    found = os.fstat(above)
-    if (found.st_dev, found.st_ino) != (wanted.st_dev, wanted.st_ino):
-        os.close(above)
-        raise RuntimeFault("the box's folders were moved while they were read")
-    os.close(at)
-    return above
 
 
 def _whiteout(found: os.stat_result) -> bool:
     return stat.S_ISCHR(found.st_mode) and found.st_rdev == 0
 
 
-def _is_opaque(folder: int, name: bytes) -> bool:
-    return _opaque_path(f"/proc/self/fd/{folder}/".encode() + name)
-
-
-def _opaque_path(path: bytes) -> bool:
+def _is_opaque(path: bytes) -> bool:
     for attribute in _OPAQUE:
         try:
-            if os.getxattr(path, attribute, follow_symlinks=False) == b"y":
+            if os.getxattr(path, attribute) == b"y":
                 return True
         except OSError:  # no such attribute, or a file system without any
             continue
     return False
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except OSError as e:
+        raise RuntimeFault(f"the box's files changed while they were read: {e}") from e

@@ -163,6 +163,10 @@ class Body:
     def usage(self) -> Usage:
         return self._groups.usage(self.name)
 
+    def events(self) -> tuple[int, int]:
+        """How many were killed for memory, how many forks refused."""
+        return self._groups.events(self.name)
+
     def terminals(self) -> int:
         """How many are open in it now."""
         with contextlib.suppress(OSError):

@@ -22,6 +22,10 @@ from sandbox.runtime.ready import readable
 
 _BLOCK = 1 << 16
 _KILL_SECONDS = 30.0
+NOTHING = Stats(
+    memory_bytes=0, processes=0, cpu_seconds=0, disk_bytes=0, terminals=0, oom_kills=0,
+    forks_refused=0,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +48,7 @@ class EmbeddedBox:
         self._body = body
         self._house = house
         self._lock = threading.Lock()
-        self._told = Stats(
-            memory_bytes=0, processes=0, cpu_seconds=0, disk_bytes=0, terminals=0,
-            oom_kills=0, forks_refused=0,
-        )  # fmt: skip
+        self._told = NOTHING
         self._over = ""
         """Why its watch stopped it, and that this was not told yet."""
         self._kept = ExitStack()
@@ -105,7 +106,7 @@ class EmbeddedBox:
             stdout=bytes(out.kept),
             stderr=bytes(err.kept),
             truncated=out.truncated or err.truncated,
-            limit="" if message and message.get("exit") == 0 else self.reached(),
+            limit=self.reached(),
         )
 
     def put(self, archive: bytes, folder: str) -> None:
@@ -154,7 +155,7 @@ class EmbeddedBox:
                 raise RuntimeFault("the box is gone")
             old, self._body = self._body, self._house.make(self.spec)
             self._over = ""
-            self._told = replace(self._told, oom_kills=0, forks_refused=0)
+            self._told = NOTHING
         old.stop()
         self._house.dispose(old)
 
@@ -172,7 +173,16 @@ class EmbeddedBox:
             raise RuntimeFault(f"cannot kill what runs in the box: {_said(done)}")
 
     def stats(self) -> Stats:
-        return replace(self._counts(), disk_bytes=self._body.disk_bytes())
+        used = self._body.usage()
+        return Stats(
+            memory_bytes=used.memory_bytes,
+            processes=used.processes,
+            cpu_seconds=used.cpu_seconds,
+            disk_bytes=self._body.disk_bytes(),
+            terminals=self._body.terminals(),
+            oom_kills=used.oom_kills,
+            forks_refused=used.forks_refused,
+        )
 
     def disk_bytes(self) -> int:
         """For the watch over its disk limit."""
@@ -249,15 +259,10 @@ class EmbeddedBox:
         return status(message["exit"])
 
     def _counts(self) -> Stats:
-        used = self._body.usage()
-        return Stats(
-            memory_bytes=used.memory_bytes,
-            processes=used.processes,
-            cpu_seconds=used.cpu_seconds,
-            disk_bytes=0,
-            terminals=self._body.terminals(),
-            oom_kills=used.oom_kills,
-            forks_refused=used.forks_refused,
+        """Of `stats`, what can run into a limit: asked after every program."""
+        kills, refused = self._body.events()
+        return replace(
+            NOTHING, oom_kills=kills, forks_refused=refused, terminals=self._body.terminals()
         )
 
     def _done(

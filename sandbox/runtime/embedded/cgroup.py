@@ -85,25 +85,29 @@ class Cgroups:
 
     def usage(self, box: str) -> Usage:
         """Zeros for what cannot be known, or when the group is gone."""
-        if self.version == 2:
-            return Usage(
-                memory_bytes=self._number(box, "memory.current"),
-                processes=self._number(box, "pids.current"),
-                cpu_seconds=self._named(box, "cpu.stat", "usage_usec") / 1e6,
-                oom_kills=self._named(box, "memory.events", "oom_kill"),
-                forks_refused=self._named(box, "pids.events", "max"),
-            )
-        return Usage(
-            memory_bytes=self._number(box, "memory.usage_in_bytes"),
-            processes=self._number(box, "pids.current"),
-            cpu_seconds=self._number(box, "cpuacct.usage") / 1e9,
-            oom_kills=self._named(box, "memory.oom_control", "oom_kill"),
-            forks_refused=self._named(box, "pids.events", "max"),
+        kills, refused = self.events(box)
+        v2 = self.version == 2
+        seconds = (
+            self._named(box, "cpu.stat", "usage_usec") / 1e6
+            if v2
+            else self._number(box, "cpuacct.usage") / 1e9
         )
+        return Usage(
+            memory_bytes=self._number(box, "memory.current" if v2 else "memory.usage_in_bytes"),
+            processes=self._number(box, "pids.current"),
+            cpu_seconds=seconds,
+            oom_kills=kills,
+            forks_refused=refused,
+        )
+
+    def events(self, box: str) -> tuple[int, int]:
+        """How many were killed for memory, and how many forks were refused: quickly."""
+        memory = "memory.events" if self.version == 2 else "memory.oom_control"
+        return self._named(box, memory, "oom_kill"), self._named(box, "pids.events", "max")
 
     def ran_out_of_memory(self, box: str) -> bool:
         """Has the kernel killed in this box, or the box itself, for the memory it used?"""
-        return self.usage(box).oom_kills > 0
+        return self.events(box)[0] > 0
 
     def freeze(self, box: str) -> None:
         """Returns when nothing in the box runs. Raises OSError."""

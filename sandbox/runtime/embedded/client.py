@@ -87,6 +87,13 @@ class Blank:
     mounts: int = -1
     """Its mount namespace: with it, files can be read after every process is dead."""
 
+    def hear(self) -> tuple[dict[str, Any], list[int]]:
+        """The next of what it says until it serves. Raises OSError when that is an error."""
+        message, fds = wire.receive(self.channel)
+        if message is None or "error" in message:
+            raise OSError((message or {}).get("error", "the box's first process died at once"))
+        return message, fds
+
     def kill(self) -> None:
         """For one that never became a box."""
         if self.pidfd >= 0:
@@ -142,10 +149,11 @@ def _delivered(blank: Blank, reply: socket.socket) -> Blank:
         raise OSError((answer or {}).get("error", "the process that makes boxes has died"))
     blank.pid = answer["pid"]
     blank.pidfd, blank.mounts = fds
-    staged, _ = wire.receive(blank.channel)
-    if staged is None or "error" in staged:
+    try:
+        blank.hear()  # that it is staged
+    except OSError:
         blank.kill()
-        raise OSError((staged or {}).get("error", "the box's first process died at once"))
+        raise
     return blank
 
 

@@ -19,6 +19,8 @@ DISK_IMAGE = "disk.img"
 TERMINALS = 256
 _OWN, _DISK = f"{STAGE}/own", f"{STAGE}/disk"
 _STAGED = ("proc", "dev", "sys")
+_HOSTS = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
+_RESOLVER = "nameserver 127.0.0.1\n"
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _MASKED = (
     "proc/acpi", "proc/kcore", "proc/keys", "proc/latency_stats", "proc/timer_list",
@@ -56,6 +58,7 @@ class Layout:
     lowers: list[str]
     """Read-only folders, the topmost first."""
     workdir: str
+    hostname: str
     disk: str
     """watch, tmpfs or loop."""
     disk_mib: int
@@ -100,9 +103,9 @@ def build(ground: Ground, layout: Layout) -> tuple[int, list[str]]:
         target = f"{STAGE}/dev/pts"
         flags = kernel.MS_REMOUNT | kernel.MS_NOSUID | kernel.MS_NOEXEC
         kernel.mount("devpts", target, "devpts", flags, f"{ground.ttys},max={layout.terminals}")
-    trees = [
-        (kernel.detached(source, ground.user_namespace), target) for source, target in layout.mounts
-    ]
+    trees = _names(ground, layout.hostname)
+    for source, target in layout.mounts:
+        trees.append((kernel.detached(source, ground.user_namespace), target))
     upper, options = _overlay(ground, layout)
     with _as_owner(ground):
         flags = kernel.MS_RELATIME | kernel.MS_NODEV
@@ -123,7 +126,8 @@ def _enter(layout: Layout, trees: list[tuple[int, str]]) -> list[str]:
     # From here on, links lead nowhere but into the box.
     for tree, target in trees:
         made += make_mount_point(target, folder=os.path.isdir(tree))
-        kernel.attach(tree, target)
+        if os.path.exists(target):  # an image may have a link there that leads nowhere
+            kernel.attach(tree, target)
         os.close(tree)
     for target, mib in layout.tmpfs.items():
         made += make_mount_point(target, folder=True)
@@ -143,6 +147,20 @@ def _as_owner(ground: Ground) -> Iterator[None]:
     yield
     kernel.set_fs_ids(0)
     kernel.set_capabilities(keep)
+
+
+def _names(ground: Ground, hostname: str) -> list[tuple[int, str]]:
+    """What resolves names, for want of a network: the same as an engine's containers have."""
+    texts = {"hosts": _HOSTS, "hostname": f"{hostname}\n", "resolv.conf": _RESOLVER}
+    trees = []
+    os.mkdir(f"{STAGE}/etc")
+    for name, text in texts.items():
+        path = f"{STAGE}/etc/{name}"
+        with _as_owner(ground):
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
+            kernel.write(path, text)
+        trees.append((kernel.detached(path, None, read_only=False), f"/etc/{name}"))
+    return trees
 
 
 def make_mount_point(path: str, *, folder: bool) -> list[str]:

@@ -321,10 +321,13 @@ class _Crew:
 
 def _built(blank: Blank, request: dict[str, Any]) -> tuple[list[str], int]:
     wire.send(blank.channel, request)
-    answer, fds = wire.receive(blank.channel)
-    if answer is None or "error" in answer:
-        raise OSError((answer or {}).get("error", "the box's first process died at once"))
-    return answer["made"], fds[0]
+    built, fds = blank.hear()
+    try:
+        blank.hear()  # that it has given its rights away
+    except OSError:
+        os.close(fds[0])
+        raise
+    return built["made"], fds[0]
 
 
 def _restore(body: Body, tar: Path) -> None:

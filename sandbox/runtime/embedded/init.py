@@ -34,8 +34,10 @@ def run(ground: filesystem.Ground, groups: list[str], control: int) -> None:
         _build_and_end(ground, control)
     if os.waitpid(builder, 0)[1]:
         return  # it has said why; or nobody wanted a box
+    channel = socket.socket(fileno=control)
     privileges.give_up(ground.user_namespace)
-    serve.serve(socket.socket(fileno=control))
+    wire.send(channel, {"ready": True})
+    serve.serve(channel)
 
 
 def _build_and_end(ground: filesystem.Ground, control: int) -> None:
@@ -66,6 +68,7 @@ def _build(ground: filesystem.Ground, request: dict[str, Any]) -> tuple[int, lis
     layout = filesystem.Layout(
         lowers=request["lowers"],
         workdir=request["workdir"],
+        hostname=request["hostname"],
         disk=request["disk"],
         disk_mib=request["disk_mib"],
         terminals=request["terminals"],

@@ -117,10 +117,10 @@ def mount_mapped(source: str, target: str, user_namespace: int) -> None:
         os.close(fd)
 
 
-def detached(source: str, user_namespace: int | None) -> int:
-    """A read-only view of `source` that is mounted nowhere yet: see `attach`."""
+def detached(source: str, user_namespace: int | None, *, read_only: bool = True) -> int:
+    """A view of `source` that is mounted nowhere yet: see `attach`."""
     fd = _open_tree(source, _OPEN_TREE_CLONE)
-    flags = _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID | _MOUNT_ATTR_NODEV
+    flags = _MOUNT_ATTR_NOSUID | _MOUNT_ATTR_NODEV | (_MOUNT_ATTR_RDONLY if read_only else 0)
     try:
         if user_namespace is None:
             _set_attributes(fd, flags, 0)

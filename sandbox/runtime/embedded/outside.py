@@ -9,10 +9,10 @@ import stat
 import tarfile
 from typing import Any
 
+from sandbox.runtime import folders
 from sandbox.runtime.embedded import kernel, privileges, spawn, wire
 
 _PATH_BYTES = 4096
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _JOINED = (
     kernel.CLONE_NEWNS
     | kernel.CLONE_NEWNET
@@ -34,7 +34,7 @@ def get(request: dict[str, Any], reply: socket.socket, mounts: int, out: int) ->
         kernel.join_namespace(mounts, kernel.CLONE_NEWNS)
         os.lstat(request["path"])
         with os.fdopen(out, "wb") as f, tarfile.open(fileobj=f, mode="w|") as tar:
-            _add(tar, os.fsencode(request["path"]), os.path.basename(request["path"]))
+            _add(tar, request["path"])
         wire.send(reply, {"done": True})
     except (FileNotFoundError, NotADirectoryError):
         wire.send(reply, {"missing": True})
@@ -98,30 +98,44 @@ def _become(
         os._exit(1)
 
 
-def _add(tar: tarfile.TarFile, top: bytes, name: str) -> None:
+def _add(tar: tarfile.TarFile, top: str) -> None:
     """Regular files, folders and links; no owners, which would need the box's user table.
 
-    Without recursion, and without what lies deeper than a path can say.
+    At any depth, and through no link but those of `top` itself.
     """
-    left = [(top, name)]
-    while left:
-        path, name = left.pop()
-        try:
-            found = os.lstat(path)
-        except FileNotFoundError:
-            continue  # removed while we read: the box may be alive
-        entry = tarfile.TarInfo(name)
-        entry.mode, entry.mtime = stat.S_IMODE(found.st_mode), int(found.st_mtime)
-        if stat.S_ISLNK(found.st_mode):
-            entry.type, entry.linkname = tarfile.SYMTYPE, os.fsdecode(os.readlink(path))
-            tar.addfile(entry)
-        elif stat.S_ISDIR(found.st_mode):
-            entry.type = tarfile.DIRTYPE
-            tar.addfile(entry)
-            children = sorted(os.listdir(path), reverse=True)
-            inside = [(path + b"/" + c, f"{name}/{os.fsdecode(c)}") for c in children]
-            left += [child for child in inside if len(child[0]) < _PATH_BYTES]
-        elif stat.S_ISREG(found.st_mode):
-            entry.size = found.st_size
-            with os.fdopen(os.open(path, _FILE), "rb") as f:
-                tar.addfile(entry, f)
+    parent, _, last = os.fsencode(top).rstrip(b"/").rpartition(b"/")
+    at = os.open(parent or b"/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    above: list[tuple[bytes, os.stat_result, list[bytes]]] = [(b"", os.fstat(at), [last or b"."])]
+    while above:
+        prefix, _, left = above[-1]
+        if not left:
+            above.pop()
+            if above:
+                at = folders.up(at, above[-1][1])
+            continue
+        name = left.pop()
+        path = prefix + b"/" + name if prefix else name
+        if _add_one(tar, at, name, path):
+            at = folders.down(at, name)
+            above.append((path, os.fstat(at), folders.names(at)))
+
+
+def _add_one(tar: tarfile.TarFile, at: int, name: bytes, path: bytes) -> bool:
+    """Is it a folder, to be gone into?"""
+    try:
+        found = os.stat(name, dir_fd=at, follow_symlinks=False)
+    except FileNotFoundError:
+        return False  # removed while we read: the box may be alive
+    entry = tarfile.TarInfo(os.fsdecode(path))
+    entry.mode, entry.mtime = stat.S_IMODE(found.st_mode), int(found.st_mtime)
+    if stat.S_ISLNK(found.st_mode):
+        entry.type, entry.linkname = tarfile.SYMTYPE, os.fsdecode(os.readlink(name, dir_fd=at))
+        tar.addfile(entry)
+    elif stat.S_ISDIR(found.st_mode):
+        entry.type = tarfile.DIRTYPE
+        tar.addfile(entry)
+    elif stat.S_ISREG(found.st_mode):
+        with os.fdopen(os.open(name, folders.FILE, dir_fd=at), "rb") as f:
+            entry.size = os.fstat(f.fileno()).st_size
+            tar.addfile(entry, f)
+    return stat.S_ISDIR(found.st_mode)
