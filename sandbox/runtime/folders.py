@@ -17,21 +17,21 @@ def names(folder: int | bytes) -> list[bytes]:
 
 
 def down(at: int, name: bytes) -> int:
-    """A descriptor of the folder `name` in `at`, which is closed. Never through a link."""
-    try:
-        return os.open(name, FOLDER, dir_fd=at)
-    finally:
-        os.close(at)
+    """Exchange `at` for a descriptor of the folder `name` in it. Never through a link.
+
+    When this raises OSError, `at` is still open, and the caller's.
+    """
+    below = os.open(name, FOLDER, dir_fd=at)
+    os.close(at)
+    return below
 
 
 def up(at: int, wanted: os.stat_result) -> int:
-    """The folder above `at`, which is closed, if it is still the one that we came from."""
-    try:
-        above = os.open("..", FOLDER, dir_fd=at)
-    finally:
-        os.close(at)
+    """Exchange `at` for the folder above, if it is still the one that we came from; else OSError."""
+    above = os.open("..", FOLDER, dir_fd=at)
     found = os.fstat(above)
     if (found.st_dev, found.st_ino) != (wanted.st_dev, wanted.st_ino):
         os.close(above)
         raise OSError("folders were moved while they were read")
+    os.close(at)
     return above
