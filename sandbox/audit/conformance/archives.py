@@ -12,7 +12,7 @@ from sandbox.audit.conformance.tars import Entry, make_tar, raw_tar
 from sandbox.errors import RuntimeFault
 
 GROUP = Group("archives")
-_SIZE = 8 << 30
+_SIZE = 4 << 30
 
 
 @GROUP.check()
@@ -87,7 +87,7 @@ def devices_and_pipes_in_an_archive_are_a_fault(bench: Bench) -> None:
 
 @GROUP.check()
 def a_sparse_bomb_is_refused_or_stays_small(bench: Bench) -> None:
-    """A member of a few bytes that claims eight GiB of nothing."""
+    """A member of a few bytes that claims four GiB of nothing."""
     bomb = tarfile.TarInfo("bomb")
     bomb.size = 0
     bomb.pax_headers = {
