@@ -1,0 +1,114 @@
+"""A controller is killed without warning: how long until nothing of its boxes is left?"""
+
+import os
+import pickle
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sandbox.runtime.base import BoxSpec, Image
+from sandbox.runtime.docker import DockerRuntime
+from sandbox.runtime.store import Store
+from tests.bench import machine
+from tests.bench.product import spec_of
+from tests.support.leftovers import leftovers
+
+BOXES, CONTAINERS = 20, 3
+_POLL_SECONDS = 0.005
+_LONGEST_SECONDS = 30.0
+_ROOT = str(Path(__file__).parents[2])
+
+
+def embedded(store: Store, image: Image, *, boxes: int = BOXES) -> dict[str, Any]:
+    """One kill. Milliseconds until there is no process, mount and cgroup; then, no folder."""
+    marker = _marker()
+    with _owner("embedded", store, spec_of(image), boxes, marker) as owner:
+        known = {*machine.processes_of(store), *_sleepers(marker)}
+        owner.kill()
+        began = time.perf_counter()
+        owner.wait()
+        clean = _until_clean(store, marker, known, began)
+        folders = _until_no_folder(store, began)
+    return {"processes": len(known), "ms": clean, "folders_ms": folders}
+
+
+def docker(store: Store, image: Image, *, boxes: int = CONTAINERS) -> dict[str, Any]:
+    """One kill, then the next start: what it removes, and what is left after that."""
+    marker = _marker()
+    with _owner("docker", store, spec_of(image), boxes, marker) as owner:
+        owner.kill()
+        owner.wait()
+        stayed = len(_sleepers(marker))
+        runtime = DockerRuntime(store)
+        try:
+            began = time.perf_counter()
+            reaped = len(runtime.reap())
+            took = time.perf_counter() - began
+        finally:
+            runtime.close()
+    left = [*leftovers(store), *(f"process {pid}" for pid in _sleepers(marker))]
+    return {"stayed": stayed, "reaped": reaped, "reap_ms": round(took * 1e3, 1), "left": left}
+
+
+@contextmanager
+def _owner(
+    runtime: str, store: Store, spec: BoxSpec, boxes: int, marker: str
+) -> Iterator["subprocess.Popen[bytes]"]:
+    argv = [sys.executable, "-m", "tests.bench.owner", runtime, str(store.root), str(boxes), marker]
+    process = subprocess.Popen(argv, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin
+    assert process.stdout
+    with process:
+        try:
+            pickled = pickle.dumps(spec)
+            process.stdin.write(f"{len(pickled)}\n".encode() + pickled)
+            process.stdin.flush()
+            if process.stdout.readline() != b"ready\n":
+                raise OSError("the controller did not get as far as being killed")
+            yield process
+        finally:
+            process.kill()
+
+
+def _until_clean(store: Store, marker: str, known: set[int], began: float) -> float | None:
+    """Looking for all processes takes as long as a poll: known ones are looked at first."""
+    while (now := time.perf_counter()) - began < _LONGEST_SECONDS:
+        there = any(Path(f"/proc/{pid}").exists() for pid in known) or machine.group_folders(store)
+        if not there and not _anything(store, marker):
+            return round((now - began) * 1e3, 1)
+        time.sleep(_POLL_SECONDS)
+    return None
+
+
+def _until_no_folder(store: Store, began: float) -> float | None:
+    folder = store.root / "boxes"
+    while (now := time.perf_counter()) - began < _LONGEST_SECONDS:
+        if not folder.exists() or not os.listdir(folder):
+            return round((now - began) * 1e3, 1)
+        time.sleep(_POLL_SECONDS)
+    return None
+
+
+def _anything(store: Store, marker: str) -> bool:
+    mounts = Path("/proc/mounts").read_text(encoding="utf-8")
+    return bool(machine.processes_of(store) or _sleepers(marker)) or str(store.root) in mounts
+
+
+def _marker() -> str:
+    """Seconds nobody else sleeps for."""
+    return f"4000.{time.time_ns() % 10**9:09d}"
+
+
+def _sleepers(marker: str) -> list[int]:
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with suppress(OSError):
+                words = Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
+                if marker.encode() in words and words[0] == b"sleep":
+                    found.append(int(entry))
+    return found
