@@ -109,13 +109,15 @@ def _alive_words(many: dict[str, Any]) -> str:
 
 def _kill_words(found: list[dict[str, Any]]) -> str:
     times = [kill["ms"] for kill in found if kill["ms"] is not None]
+    boxes = [kill["boxes_ms"] for kill in found if kill["boxes_ms"] is not None]
     folders = [kill["folders_ms"] for kill in found if kill["folders_ms"] is not None]
-    if not times:
+    if not times or not boxes:
         return "After kill -9, something was always left."
     return (
-        f"{len(found)} kills of a controller with {kills.BOXES} boxes: no process, mount or cgroup"
-        f" after {number(median(times))} ms (median; worst {number(max(times))}); no folder after"
-        f" {number(median(folders)) if folders else '–'} ms in {len(folders)} of them."
+        f"{len(found)} kills of a controller with {kills.BOXES} boxes, medians: no process or cgroup"
+        f" of a box after {number(median(boxes))} ms (worst {number(max(boxes))}); no process, mount"
+        f" or cgroup at all after {number(median(times))} ms (worst {number(max(times))}); no"
+        f" folder after {number(median(folders)) if folders else '–'} ms in {len(folders)} of them."
     )
 
 

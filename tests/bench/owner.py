@@ -9,8 +9,8 @@ import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-from sandbox.runtime.base import Runtime
 from sandbox.runtime.docker import DockerRuntime
 from sandbox.runtime.embedded.host import EmbeddedRuntime
 from sandbox.runtime.store import Store
@@ -24,7 +24,7 @@ sleep {0} > /dev/null 2>&1 &
 def main(name: str, root: str, boxes: str, marker: str) -> None:
     spec = pickle.loads(sys.stdin.buffer.read(int(sys.stdin.buffer.readline())))
     store = Store(Path(root))
-    runtime: Runtime = (DockerRuntime if name == "docker" else EmbeddedRuntime)(store)
+    runtime: Any = DockerRuntime(store) if name == "docker" else EmbeddedRuntime(store)
 
     def fill(_: int) -> None:
         box = runtime.create(spec)
