@@ -117,9 +117,11 @@ def allocated(folder: Path) -> int:
     return total
 
 
-def mounts(pid: int | str = "self") -> int:
+def mounts(store: Store, pid: int) -> int:
+    """How many that process sees below the store. Those of boxes are in namespaces of theirs."""
     with suppress(OSError):
-        return len(Path(f"/proc/{pid}/mounts").read_bytes().splitlines())
+        text = Path(f"/proc/{pid}/mounts").read_text(encoding="utf-8")
+        return sum(str(store.root) in line for line in text.splitlines())
     return 0
 
 
