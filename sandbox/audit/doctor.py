@@ -41,7 +41,7 @@ def examine(store: Store, progress: Progress) -> Iterator[Examined]:
     yield _disk(store)
     image = None
     try:
-        image = _image(store, progress)
+        image = bundled_image(store, progress)
         yield Examined(name="image", ok=True, found=f"{_IMAGE} {image.digest}")
     except Fault as e:
         yield Examined(name="image", ok=False, found=str(e), mend=e.hint)
@@ -77,7 +77,8 @@ def _disk(store: Store) -> Examined:
     return Examined(name="store", ok=writable and free > _NEEDED_GIB, found=found, mend=mend)
 
 
-def _image(store: Store, progress: Progress) -> Image:
+def bundled_image(store: Store, progress: Progress) -> Image:
+    """The image that every machine can have: the base of the bundled tasks."""
     path = bundled_home() / "repos" / "images" / f"{_IMAGE}.lock.json"
     return ensure(store, jsonfile.load(path, ImageLock), progress)
 

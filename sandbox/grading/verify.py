@@ -56,6 +56,7 @@ def verify(
             ["/usr/bin/python3", "-P", "-s", f"{_FOLDER}/runner.py", f"{_FOLDER}/plan.json"],
             seconds=task.verifier.seconds,
             env=frozen_environment(task.clock, now=began),
+            trusted=True,
             output_bytes=_RECORD_BYTES,
         )
         elapsed = now() - began
@@ -190,7 +191,8 @@ def _how_it_ended(
     if done.timed_out:
         return Ran.TIMED_OUT, f"the checks took more than {task.verifier.seconds:g} s"
     if told.seconds is None:
-        return Ran.CRASHED, f"the runner ended early with exit code {done.exit_code}"
+        why = f": {done.limit}" if done.limit else ""
+        return Ran.CRASHED, f"the runner ended early with exit code {done.exit_code}{why}"
     if moved:
         # Void would be a way out: the box stood still until the code under test was loaded.
         return Ran.CRASHED, "the box did not stand still once the code under test was loaded"

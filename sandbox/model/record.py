@@ -19,6 +19,8 @@ class Ending(StrEnum):
     WALL_TIME = "wall_time"
     SHELL_LOST = "shell_lost"
     """It broke its own box so that no shell would start in it any more."""
+    BOX_STOPPED = "box_stopped"
+    """It reached a limit for which its box is stopped; what it had done until then is judged."""
     GRADED = "graded"
     """There was no agent here: the submission came from a file."""
 

@@ -37,6 +37,8 @@ class Status(StrEnum):
     """Its time was up and it was interrupted."""
     RESTARTED = "restarted"
     """The shell itself ended and was replaced; directory kept, variables lost."""
+    STOPPED = "stopped"
+    """The whole box was stopped for a limit that is told in `limit`; the rollout is over."""
     REFUSED = "refused"
     """The action cannot be carried out now, or not at all; `output` says why."""
 

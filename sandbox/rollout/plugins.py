@@ -22,6 +22,11 @@ def runtime(name: str, store: Store) -> Runtime:
     return made
 
 
+def known_runtime(name: str) -> None:
+    """Raises UserError when there is no runtime of this name."""
+    _find("stillroom.runtimes", name, "runtime")
+
+
 def agent(text: str, store: Store) -> Agent:
     """`text`: script:FILE, shell:COMMAND, an entry point of stillroom.agents, or module:Class.
 
@@ -64,7 +69,7 @@ def _find(group: str, name: str, what: str, *more: str) -> Callable[..., Any]:
     if module and attribute.isidentifier():
         try:
             made: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError, TypeError) as e:  # TypeError: a relative name
+        except Exception as e:  # whatever is wrong in a module of the user's
             raise UserError(f"cannot load {what} `{name}`: {e}") from e
         return made
     known = ", ".join((*sorted(found), *more, "package.module:Class"))

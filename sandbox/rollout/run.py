@@ -14,7 +14,7 @@ from sandbox.grading.collect import collect
 from sandbox.grading.judge import judge
 from sandbox.grading.verify import verify
 from sandbox.model.record import Ending, FaultRecord, Rollout, Submission, VerdictRecord
-from sandbox.model.step import Keys, Observation, Run, Step, Submit
+from sandbox.model.step import Keys, Observation, Run, Status, Step, Submit
 from sandbox.model.task import Limits, TaskSpec
 from sandbox.model.verdict import Evidence
 from sandbox.rollout.agent import Agent, Opening, Session
@@ -199,6 +199,8 @@ def drive(session: Session, box: Box, attempt: Attempt) -> tuple[int, Ending]:
             step = Step(action, seen)
             log(step)
             attempt.world.observer.stepped(attempt.task.id, attempt.number, step)
+            if seen.status is Status.STOPPED:
+                return number + 1, Ending.BOX_STOPPED
     return limits.turns, Ending.TURNS
 
 

@@ -20,6 +20,11 @@ def memory(killed: int, limits: Limits) -> str:
     return f"the memory limit of {limits.memory_mib} MiB was reached: {processes} killed"
 
 
+def memory_of_box(limits: Limits) -> str:
+    """When what was killed was the box's first process."""
+    return f"the memory limit of {limits.memory_mib} MiB was reached: the box was stopped"
+
+
 def pids(refused: int, limits: Limits) -> str:
     more = "1 was" if refused == 1 else f"{refused} were"
     return f"the limit of {limits.pids} processes was reached: {more} refused"

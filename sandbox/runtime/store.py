@@ -16,6 +16,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 from sandbox.errors import Fault
 from sandbox.runtime.lease import Lease, exclusive, orphans
@@ -89,15 +90,18 @@ def remove_tree(path: Path) -> None:
         os.chmod(parent, 0o700)  # noqa: PTH101
         if Path(name).is_dir() and not Path(name).is_symlink():
             os.chmod(name, 0o700)  # noqa: PTH101
-            shutil.rmtree(name)
+            shutil.rmtree(name, onerror=again)
         else:
             Path(name).unlink(missing_ok=True)
+
+    def again(function: object, name: str, error: Any) -> None:
+        open_up(function, name, error[1])
 
     if path.is_symlink() or path.is_file():
         path.unlink()
     elif path.exists():
         try:
-            shutil.rmtree(path, onerror=lambda f, n, e: open_up(f, n, e[1]))
+            shutil.rmtree(path, onerror=again)
         except (RecursionError, OSError) as e:
             if isinstance(e, OSError) and e.errno not in (errno.EMFILE, errno.ENAMETOOLONG):
                 raise

@@ -90,9 +90,10 @@ class Terminal:
             code: int | None
             code, self._cwd = scanner.ended
             self._last_status = scanner.ended[0]
+            limit = self._box.reached() if code or status is Status.TIMED_OUT else ""
         else:
-            status, code = Status.RESTARTED, self._restart()
-        return self._observe(sink, status, code, began)
+            status, code, limit = self._restart()
+        return self._observe(sink, status, code, began, limit)
 
     def keys(self, action: Keys) -> Observation:
         """Type, then show what came, until it is quiet or the time is up."""
@@ -116,14 +117,15 @@ class Terminal:
             elif sink.total and self._clock() - last >= _QUIET_SECONDS:
                 break
         if not alive:
-            return self._observe(sink, Status.RESTARTED, self._restart(), began)
+            status, code, limit = self._restart()
+            return self._observe(sink, status, code, began, limit)
         return self._observe(sink, Status.RUNNING, None, began)
 
     def _refuse(self, why: str) -> Observation:
         return Observation(output=why, status=Status.REFUSED, cwd=self._cwd)
 
     def _observe(
-        self, sink: HeadTail, status: Status, code: int | None, began: float
+        self, sink: HeadTail, status: Status, code: int | None, began: float, limit: str = ""
     ) -> Observation:
         return Observation(
             output=sink.text(),
@@ -132,6 +134,7 @@ class Terminal:
             cwd=self._cwd,
             truncated=sink.truncated,
             total_bytes=sink.total,
+            limit=limit,
             seconds=self._clock() - began,
         )
 
@@ -161,12 +164,21 @@ class Terminal:
         found = self._box.exec(["test", "-d", self._cwd], seconds=30, cwd="/")
         return self._cwd if found.exit_code == 0 else "/"
 
-    def _restart(self) -> int | None:
-        """The shell is gone, or cannot be saved: its exit code if it had one, and a new shell."""
+    def _restart(self) -> tuple[Status, int | None, str]:
+        """The shell is gone, or cannot be saved: its exit code if it had one, and a new shell.
+
+        Unless the box itself was stopped for a limit, which is then told.
+        """
         code = self._pty.wait(1.0) if self._pty else None
+        limit = self._box.reached()
         self._hang_up()
-        self._start()
-        return code
+        try:
+            self._start()
+        except (RuntimeFault, TerminalFault):
+            if not limit or self._box.lost():
+                raise
+            return Status.STOPPED, code, limit
+        return Status.RESTARTED, code, limit
 
     def _hang_up(self) -> None:
         if self._pty:

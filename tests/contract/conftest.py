@@ -1,24 +1,23 @@
 """The runtimes on this machine, each to be held to the same contract."""
 
-import importlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from sandbox.audit.conformance import Bench, workbench
 from sandbox.errors import RuntimeFault
 from sandbox.model.task import Limits
 from sandbox.runtime.base import Box, BoxSpec, Image, Runtime
 from sandbox.runtime.store import Store
 from tests.support.tinyimage import tiny_image
 
-RUNTIMES = {
-    "embedded": "sandbox.runtime.embedded.host:EmbeddedRuntime",
-    "docker": "sandbox.runtime.docker:DockerRuntime",
-}
 LIMITS = Limits(memory_mib=128, pids=64, cpus=2.0)
+EMBEDDED = pytest.param("embedded", marks=pytest.mark.box)
+DOCKER = pytest.param("docker", marks=[pytest.mark.box, pytest.mark.docker])
+Benches = Callable[[Path], Bench]
 
 
 @pytest.fixture(scope="session")
@@ -31,27 +30,34 @@ def image(store: Store) -> Image:
     return tiny_image(store)
 
 
-@pytest.fixture(
-    scope="session",
-    params=[
-        pytest.param("embedded", marks=pytest.mark.box),
-        pytest.param("docker", marks=[pytest.mark.box, pytest.mark.docker]),
-    ],
-)
-def runtime(request: pytest.FixtureRequest, store: Store, image: Image) -> Iterator[Runtime]:
-    """One that has just shown that it can make a box. In CI each of them must."""
-    made = None
-    try:
-        made = open_runtime(request.param, store)
-        made.create(BoxSpec(image=image, limits=LIMITS)).destroy()
-    except (RuntimeFault, ModuleNotFoundError) as e:
-        if made is not None:
-            made.close()
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"{request.param} cannot run here: {e}")
-        pytest.skip(f"{request.param} cannot run here: {e}")
-    yield made
-    made.close()
+@pytest.fixture(scope="session")
+def opened(store: Store, image: Image) -> Iterator[Callable[[str], Benches]]:
+    """The runtimes by name, each opened once, when it is first asked for."""
+    with ExitStack() as stack:
+        made: dict[str, Benches] = {}
+
+        def open_once(name: str) -> Benches:
+            if name not in made:
+                made[name] = usable(name, store, image, stack)
+            return made[name]
+
+        yield open_once
+
+
+@pytest.fixture(params=[EMBEDDED, DOCKER])
+def benches(request: pytest.FixtureRequest, opened: Callable[[str], Benches]) -> Benches:
+    """A runtime that has shown that it can make a box. In CI each of them must."""
+    return opened(request.param)
+
+
+@pytest.fixture
+def bench(benches: Benches, tmp_path: Path) -> Bench:
+    return benches(tmp_path)
+
+
+@pytest.fixture
+def runtime(bench: Bench) -> Runtime:
+    return bench.runtime
 
 
 @pytest.fixture
@@ -65,20 +71,12 @@ def box(runtime: Runtime, spec: BoxSpec) -> Iterator[Box]:
         yield made
 
 
-def open_runtime(name: str, store: Store) -> Runtime:
-    module, _, attribute = RUNTIMES[name].partition(":")
-    made: Any = getattr(importlib.import_module(module), attribute)(store)
-    checked: Runtime = made
-    return checked
-
-
-def host_processes(marker: str) -> list[int]:
-    """Ids of this machine's `sleep <marker>`s."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if path.read_bytes().split(b"\0")[-3:-1] == [b"sleep", marker.encode()]:
-                found.append(int(path.parent.name))
-        except OSError:  # it ended while we looked
-            continue
-    return found
+def usable(name: str, store: Store, image: Image, stack: ExitStack) -> Benches:
+    try:
+        made = stack.enter_context(workbench(name, store, image))
+        made(Path()).box().destroy()
+    except (RuntimeFault, ModuleNotFoundError) as e:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{name} cannot run here: {e}")
+        pytest.skip(f"{name} cannot run here: {e}")
+    return made

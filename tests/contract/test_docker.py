@@ -18,6 +18,7 @@ from sandbox.runtime.base import BoxSpec, Image, ImageLayer
 from sandbox.runtime.docker import DockerRuntime
 from sandbox.runtime.docker.address import DEFAULT_HOST
 from sandbox.runtime.docker.images import tag_of
+from sandbox.runtime.docker.profile import profile
 from sandbox.runtime.lease import Lease
 from sandbox.runtime.store import Store
 from tests.contract.conftest import LIMITS
@@ -153,7 +154,7 @@ def test_a_container_is_what_was_asked_for(
     assert config["Labels"]["stillroom.owner"].endswith(".lease")
     assert host["NetworkMode"] == "none"
     assert host["CapDrop"] == ["ALL"]
-    assert host["SecurityOpt"] == ["no-new-privileges"]
+    assert host["SecurityOpt"] == ["no-new-privileges", f"seccomp={profile()}"]
     assert host["Memory"] == host["MemorySwap"] == LIMITS.memory_mib << 20
     assert host["PidsLimit"] == LIMITS.pids
     assert host["NanoCpus"] == 2_000_000_000

@@ -14,6 +14,7 @@ from sandbox.runtime.base import Image, ImageLayer
 from sandbox.runtime.store import Store, remove_tree, sha256_file
 
 PROGRAMS = [
+    "base64",
     "basename",
     "bash",
     "cat",
@@ -56,6 +57,7 @@ PROGRAMS = [
     "tail",
     "tar",
     "tee",
+    "test",
     "timeout",
     "touch",
     "tr",

@@ -1,55 +1,97 @@
-"""A box: one container, and what can be done with it."""
+"""A box: one container at a time, and what can be done with it."""
 
+import contextlib
 import posixpath
 import tarfile
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import docker.errors
 
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import STATUS_BYTES, ExecResult, Seed
-from sandbox.runtime.docker.engine import Engine, faults
-from sandbox.runtime.docker.execute import attend
+from sandbox.runtime import changeset, limits, upper
+from sandbox.runtime.base import STATUS_BYTES, BoxSpec, Change, ExecResult, Snapshot, Stats
+from sandbox.runtime.docker import facts, programs, server
+from sandbox.runtime.docker.channel import Command
+from sandbox.runtime.docker.config import ROOT, made_paths, user_of
+from sandbox.runtime.docker.container import Container
+from sandbox.runtime.docker.engine import faults
+from sandbox.runtime.docker.programs import Ended, WentDown
 from sandbox.runtime.docker.tarstream import plain, root_owned
-from sandbox.runtime.docker.terminal import DETACH_KEYS, LAUNCH, DockerPty
-from sandbox.runtime.docker.wire import start_exec
+from sandbox.runtime.docker.terminal import LAUNCH, DockerPty
 
-ROOT = "0:0"
-GONE_SECONDS = 60.0
 HANG_UP_SECONDS = 10.0
-NOT_FOUND, CONFLICT = 404, 409
-KILLED = 137
+ANSWER_SECONDS = 30.0
+DEATH_SECONDS = 5.0
+"""How long the engine may take to notice that a container has ended."""
+
+
+class Home(Protocol):
+    """The runtime, as its boxes see it."""
+
+    def container(self, spec: BoxSpec) -> Container:
+        """A fresh one, ready or made."""
+        ...
+
+    def fork(self, box: "DockerBox") -> "DockerBox": ...
+
+    def forget(self, box: "DockerBox") -> None:
+        """It has been destroyed."""
+        ...
 
 
 class DockerBox:
-    def __init__(self, engine: Engine, container: str, forget: Callable[[str], None]) -> None:
-        self._engine = engine
-        self._id = container
+    def __init__(self, home: Home, spec: BoxSpec, container: Container) -> None:
+        self.spec = spec
+        self._home = home
+        self._id = container.id
+        self._container = container
+        self._lock = threading.Lock()
+        self._kept = contextlib.ExitStack()
+        self._begin()
+
+    def _begin(self) -> None:
         self._stopped = False
-        self._forget = forget
-        """Told when the box has been destroyed."""
+        self._frozen = False
+        self._told = self._last = facts.NOTHING
+        self._fatal = ""
+        """The limit that ended the box, in words; and whether `reached` has said so."""
+        self._fatal_told = False
 
     @property
     def id(self) -> str:
         return self._id
 
-    def start(self, seeds: Sequence[Seed]) -> None:
-        """Fill the fresh container, then let it run."""
-        for seed in seeds:
-            with faults(f"put {seed.tar.name} into the box"), seed.tar.open("rb") as f:
-                self._engine.api.put_archive(self._id, "/", f)
-        with faults("start the box"):
-            self._engine.api.start(self._id)
+    def keep(self, resources: contextlib.ExitStack) -> None:
+        """What has to be there as long as the box."""
+        self._kept = resources
 
     def open_pty(
-        self, argv: Sequence[str], *, rows: int = 40, cols: int = 160, cwd: str | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        rows: int = 40,
+        cols: int = 160,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        user: str | None = None,
     ) -> DockerPty:
         launch = ["sh", "-c", LAUNCH, "sh", str(rows), str(cols), *argv]
-        exec_id = self._prepare(launch, tty=True, give=True, env=None, cwd=cwd)
-        pty = DockerPty(self._engine, exec_id, self._hang_up)
+        exec_id = programs.prepare(
+            self._container,
+            launch,
+            tty=True,
+            give=True,
+            env=env or {},
+            cwd=cwd,
+            user=user or self.spec.user,
+        )
+        pty = DockerPty(self._container.engine, exec_id, self._hang_up)
         pty.start()
         return pty
 
@@ -61,34 +103,40 @@ class DockerBox:
         input: bytes = b"",  # noqa: A002
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
+        user: str | None = None,
+        trusted: bool = False,
         output_bytes: int = STATUS_BYTES,
     ) -> ExecResult:
-        exec_id = self._prepare(argv, tty=False, give=bool(input), env=env, cwd=cwd)
-        with (
-            faults(f"run {argv[0]}"),
-            start_exec(self._engine.address, self._engine.version, exec_id, tty=False) as sock,
-        ):
-            output = attend(
-                sock,
-                give=input,
-                over=lambda streaming: self._over(exec_id, streaming=streaming),
-                seconds=seconds,
-                output_bytes=output_bytes,
-            )
-            if not output.in_time:
-                self.stop()
-        exit_code = self._exit_code(exec_id, output.stdout) if output.in_time else None
-        return ExecResult(
-            exit_code=exit_code,
-            stdout=output.stdout,
-            stderr=output.stderr,
-            truncated=output.truncated,
+        container = self._container
+        channel = None if trusted else container.channel
+        given = dict(env or {})
+        command = Command(
+            argv=argv,
+            env=given if channel is None else {**self.spec.environment, **given},
+            cwd=cwd or self.spec.workdir,
+            user=user_of(user or self.spec.user),
+            input=input,
+            output_bytes=output_bytes,
         )
+        if self._stopped:
+            raise RuntimeFault(f"cannot run {argv[0]}: the box was stopped")
+        try:
+            if channel is None:
+                ended = programs.run_from_outside(container, command, seconds)
+            else:
+                ended = programs.run(channel, command, seconds)
+        except WentDown as e:
+            return self._went_down(container, e)
+        if ended.exit_code is None:
+            self.stop()
+        return self._result(ended)
 
     def put(self, archive: bytes, folder: str) -> None:
         try:
             with faults(f"put files into {folder}"):
-                self._engine.api.put_archive(self._id, "/", root_owned(archive, folder))
+                self._container.engine.api.put_archive(
+                    self._container.id, "/", root_owned(archive, folder)
+                )
         except tarfile.TarError as e:
             raise RuntimeFault(f"cannot put files into {folder}: {e}", retry=False) from e
 
@@ -105,27 +153,87 @@ class DockerBox:
 
         return stream()
 
+    def changes(self) -> list[Change]:
+        made = made_paths(self.spec)
+        with self._container.open_upper() as folder:
+            found = upper.changes(folder, self._lowers())
+        return [c for c in found if c.kind != "added" or c.path not in made]
+
+    def snapshot(self, tar: Path) -> Snapshot:
+        with self._standing_still(), self._container.open_upper() as folder:
+            made = made_paths(self.spec)
+            return changeset.write(folder, self._lowers(), self.spec, tar, leave_out=made)
+
+    def fork(self) -> "DockerBox":
+        return self._home.fork(self)
+
+    def reset(self) -> None:
+        fresh = self._home.container(self.spec)
+        with self._lock:
+            old, self._container = self._container, fresh
+            self._begin()
+        old.remove()
+
+    def freeze(self) -> None:
+        with self._lock:
+            if not self._frozen:
+                self._container.pause()
+                self._frozen = True
+
+    def thaw(self) -> None:
+        with self._lock:
+            if self._frozen:
+                self._container.unpause()
+                self._frozen = False
+
+    def kill_all(self) -> None:
+        channel = self._container.channel
+        if channel is not None:
+            programs.ask(channel, server.KILL, ANSWER_SECONDS)
+        else:
+            kill = ["sh", "-c", "kill -KILL -1"]
+            self.exec(kill, seconds=ANSWER_SECONDS, user=ROOT, cwd="/", trusted=True)
+
+    def stats(self) -> Stats:
+        now = replace(self._last, memory_bytes=0, processes=0, terminals=0)
+        if not self._stopped:
+            now = self._measure()
+            self._last = now
+        return replace(now, disk_bytes=self._container.disk_bytes())
+
+    def reached(self) -> str:
+        fatal = "" if self._fatal_told else self._fatal
+        self._fatal_told = bool(self._fatal)
+        if not self._stopped:
+            with contextlib.suppress(RuntimeFault):  # it is gone; what was seen last still counts
+                self._last = self._measure()
+        before, self._told = self._told, self._last
+        return limits.join([limits.reached(before, self._told, self.spec.limits), fatal])
+
     def stop(self) -> None:
         self._stopped = True
-        try:
-            with faults("stop the box"):
-                self._engine.api.kill(self._id, "SIGKILL")
-        except RuntimeFault:
-            if self._running():
-                raise
+        self._container.kill()
 
     def lost(self) -> bool:
-        return not self._exists() if self._stopped else not self._running()
+        state = self._container.state()
+        if not state or self._stopped:
+            return not state
+        return not state["Running"] and not state.get("OOMKilled")
 
     def destroy(self) -> None:
-        deadline = time.monotonic() + GONE_SECONDS
-        pause = 0.05
-        while not self._removed():
-            if time.monotonic() > deadline:
-                raise RuntimeFault(f"the engine does not remove container {self._id}")
-            time.sleep(pause)
-            pause = min(pause * 2, 1.0)
-        self._forget(self._id)
+        self._stopped = True
+        self._container.remove()
+        self._home.forget(self)
+        self._kept.close()
+
+    def disk_bytes(self) -> int:
+        """For the watch."""
+        return self._container.disk_bytes()
+
+    def over_disk(self, used: int) -> None:
+        del used
+        self._fatal = limits.disk(self.spec.limits)
+        self.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -138,93 +246,79 @@ class DockerBox:
     ) -> None:
         self.destroy()
 
-    def _prepare(
-        self,
-        argv: Sequence[str],
-        *,
-        tty: bool,
-        give: bool,
-        env: Mapping[str, str] | None,
-        cwd: str | None,
-    ) -> str:
-        with faults(f"run {argv[0]}"):
-            answer = self._engine.api.exec_create(
-                self._id,
-                list(argv),
-                stdin=give,
-                tty=tty,
-                user=ROOT,
-                environment=dict(env or {}),
-                workdir=cwd,
-                detach_keys=DETACH_KEYS,
-            )
-        return str(answer["Id"])
+    def _result(self, ended: Ended) -> ExecResult:
+        limit = self._fatal
+        if ended.before is not None and ended.after is not None:
+            limit = limits.reached(ended.before, ended.after, self.spec.limits)
+            self._last = ended.after
+        return ExecResult(
+            exit_code=ended.exit_code,
+            stdout=ended.stdout,
+            stderr=ended.stderr,
+            truncated=ended.truncated,
+            limit=limit,
+        )
 
-    def _inspect(self, exec_id: str) -> dict[str, object]:
-        with faults("ask about the program"):
-            return dict(self._engine.api.exec_inspect(exec_id))
+    def _went_down(self, container: Container, down: WentDown) -> ExecResult:
+        """A limit ended the box, which is the program's own affair; or it is a fault."""
+        if not self._stopped and _ended_for_memory(container):
+            self._fatal = limits.memory_of_box(self.spec.limits)
+            self._stopped = True
+        if not self._fatal or container is not self._container:
+            raise RuntimeFault("the box was stopped while the program ran") from down
+        return ExecResult(
+            exit_code=programs.KILLED, stdout=down.stdout, stderr=down.stderr, limit=self._fatal
+        )
 
-    def _over(self, exec_id: str, *, streaming: bool) -> bool:
-        """Not running may mean not yet: the engine opens the stream before it starts a program.
+    def _measure(self) -> Stats:
+        channel = self._container.channel
+        if channel is not None:
+            return facts.parse(programs.ask(channel, server.FACTS, ANSWER_SECONDS))
+        said = self.exec(facts.ASK, seconds=ANSWER_SECONDS, user=ROOT, cwd="/", trusted=True)
+        return facts.parse(said.stdout)
 
-        Once the stream is closed it means never: the box went down in between.
-        """
-        state = self._inspect(exec_id)
-        return not state["Running"] and (state["ExitCode"] is not None or not streaming)
+    def _lowers(self) -> list[str]:
+        layers = [layer.folder for layer in self.spec.image.layers]
+        layers += [seed.folder for seed in self.spec.seeds]
+        return [str(folder) for folder in reversed(layers)]
 
-    def _exit_code(self, exec_id: str, said: bytes) -> int:
-        """The program's own, or a RuntimeFault when it never ran or the box went down with it."""
-        state = self._inspect(exec_id)
-        code = state["ExitCode"]
-        if not state["Pid"]:
-            words = said.decode(errors="replace").strip()
-            raise RuntimeFault(words or "the program was not started", retry=code is None)
-        if not isinstance(code, int) or (code == KILLED and not self._running()):
-            raise RuntimeFault("the box was stopped while the program ran")
-        return code
+    @contextlib.contextmanager
+    def _standing_still(self) -> Iterator[None]:
+        if self._frozen or self._stopped:
+            yield
+            return
+        self.freeze()
+        try:
+            yield
+        finally:
+            self.thaw()
 
     def _archive(self, path: str) -> Iterator[bytes]:
+        container = self._container
         try:
             with faults(f"read {path}"):
-                blocks, _ = self._engine.api.get_archive(self._id, path)
+                blocks, _ = container.engine.api.get_archive(container.id, path)
         except RuntimeFault as e:
-            if _no_such_path(e.__cause__) and self._exists():
+            if _no_such_path(e.__cause__) and container.state():
                 raise FileNotFoundError(path) from e
             raise
         return iter(blocks)
 
     def _hang_up(self, pid: int) -> None:
         """As a terminal that goes away does. A stopped program gets it when it continues."""
-        script = 'kill -HUP "$1" && kill -CONT "$1"'
-        self.exec(["sh", "-c", script, "sh", str(pid)], seconds=HANG_UP_SECONDS)
+        script = ["sh", "-c", 'kill -HUP "$1" && kill -CONT "$1"', "sh", str(pid)]
+        self.exec(script, seconds=HANG_UP_SECONDS, user=ROOT, cwd="/")
 
-    def _exists(self) -> bool:
-        try:
-            self._engine.api.inspect_container(self._id)
-        except docker.errors.NotFound:
-            return False
-        return True
 
-    def _running(self) -> bool:
-        try:
-            with faults("ask about the box"):
-                return bool(self._engine.api.inspect_container(self._id)["State"]["Running"])
-        except RuntimeFault as e:
-            if isinstance(e.__cause__, docker.errors.NotFound):
-                return False
-            raise
-
-    def _removed(self) -> bool:
-        """Ask for the removal once; True when the engine no longer knows the container."""
-        with faults("destroy the box"):
-            try:
-                self._engine.api.remove_container(self._id, force=True, v=True)
-            except docker.errors.NotFound:
-                return True
-            except docker.errors.APIError as e:
-                if e.status_code != CONFLICT:  # being removed by somebody else: wait for it
-                    raise
-            return not self._exists()
+def _ended_for_memory(container: Container) -> bool:
+    deadline = time.monotonic() + DEATH_SECONDS
+    while state := container.state():
+        if not state["Running"]:
+            return bool(state.get("OOMKilled"))
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    return False
 
 
 def _no_such_path(error: BaseException | None) -> bool:

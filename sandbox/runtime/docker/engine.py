@@ -1,5 +1,6 @@
 """The engine: its address, one client, and the one place where its errors become ours."""
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ CALL_SECONDS = 300
 """Longer than any call should take, even with dozens of boxes starting at once."""
 _NO_ENGINE = "start Docker, set DOCKER_HOST, or choose the embedded runtime"
 _NOT_ALLOWED = "it runs, but you may not talk to it: be root, or join the group docker"
+_OVERLAYS = {"overlay2", "overlay"}
 POOL = 64
 """Connections kept open; a run with more threads opens and closes some."""
 
@@ -25,6 +27,13 @@ class Engine:
         self.host = host
         self._lock = threading.Lock()
         self._api: docker.APIClient | None = None
+        self._podman: bool | None = None
+        self.local: bool | None = None
+        """Is it on this machine? None: not known yet."""
+        self.most_files: int | None = None
+        """Open files it may allow a container; None: no bound is known, 0: it cannot be told."""
+        self.most_processes: int | None = None
+        """Of one user, if it has to be named; the box's own limit is another."""
 
     @property
     def address(self) -> Address:
@@ -42,6 +51,32 @@ class Engine:
     def version(self) -> str:
         """Of the API, as agreed with the engine."""
         return str(self.api.api_version)
+
+    @property
+    def is_podman(self) -> bool:
+        """Podman answers like Docker, but for some details."""
+        if self._podman is None:
+            with faults("ask the engine about itself"):
+                parts = self.api.version().get("Components") or []
+            self._podman = any(part.get("Name") == "Podman Engine" for part in parts)
+        return self._podman
+
+    def reads_storage(self) -> bool:
+        """May we read what boxes change: is the engine's storage here, and open to us?
+
+        Once there has been a box it is known; until then the engine's own folder has to do.
+        """
+        if self.local is False:
+            return False
+        with faults("ask the engine about itself"):
+            info = self.api.info()
+        folder = str(info.get("DockerRootDir") or "")
+        return info.get("Driver") in _OVERLAYS and os.access(folder, os.R_OK | os.X_OK)
+
+    def remaps_users(self) -> bool:
+        with faults("ask the engine about itself"):
+            options = self.api.info().get("SecurityOptions") or []
+        return any("userns" in option or "rootless" in option for option in options)
 
     def close(self) -> None:
         with self._lock:

@@ -1,19 +1,82 @@
 """Images: from the store into the engine, by content."""
 
+import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import docker.errors
 
 from sandbox.errors import ImageFault, RuntimeFault
-from sandbox.runtime.base import Image
+from sandbox.model.task import Digest
+from sandbox.runtime.base import BoxSpec, Image, ImageLayer, Seed
 from sandbox.runtime.docker.engine import Engine, faults
 from sandbox.runtime.docker.tarstream import BLOCK, END, file_entry, padding
-from sandbox.runtime.store import Store
+from sandbox.runtime.store import Store, sha256_file
 
 CONTAINERD_STORE = "io.containerd.snapshotter.v1"
+
+
+class Loaded:
+    """The images that the engine has, with the seeds of a spec as their topmost layers.
+
+    So a repository goes into the engine once, not into every box, and a box's changes are told
+    from it by the engine's own storage.
+    """
+
+    def __init__(self, engine: Engine, store: Store) -> None:
+        self._engine = engine
+        self._store = store
+        self._known: dict[tuple[str, ...], str] = {}
+
+    def ready(self, spec: BoxSpec) -> str:
+        """What the engine calls it, loaded if need be."""
+        key = _key(spec)
+        if key not in self._known:
+            image = spec.image
+            if spec.seeds:
+                ensure_loaded(self._engine, self._store, image)
+                image = with_seeds(self._store, image, spec.seeds)
+            self._known[key] = ensure_loaded(self._engine, self._store, image)
+        return self._known[key]
+
+    def forget(self, spec: BoxSpec) -> None:
+        self._known.pop(_key(spec), None)
+
+
+def with_seeds(store: Store, image: Image, seeds: Sequence[Seed]) -> Image:
+    """The image with a layer more for each seed; its config is kept in the store."""
+    layers = [*image.layers, *(_layer(seed) for seed in seeds)]
+    config = json.loads(image.config.read_bytes())
+    config["rootfs"]["diff_ids"] = [layer.diff_id for layer in layers]
+    if "history" in config:
+        config["history"] += [{"created_by": "stillroom: seed"} for _ in seeds]
+    content = json.dumps(config, sort_keys=True).encode()
+    digest = hashlib.sha256(content).hexdigest()
+    path = store.root / "docker" / "images" / f"{digest}.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with store.scratch() as folder:
+            (folder / "config").write_bytes(content)
+            (folder / "config").replace(path)
+    return replace(
+        image,
+        name=f"{image.name}-seeded",
+        digest=Digest(f"sha256:{digest}"),
+        config=path,
+        layers=tuple(layers),
+    )
+
+
+def _layer(seed: Seed) -> ImageLayer:
+    diff_id = Digest(f"sha256:{sha256_file(seed.tar)}")
+    return ImageLayer(diff_id=diff_id, tar=seed.tar, folder=seed.folder)
+
+
+def _key(spec: BoxSpec) -> tuple[str, ...]:
+    return (spec.image.digest, *(str(seed.tar) for seed in spec.seeds))
 
 
 def ensure_loaded(engine: Engine, store: Store, image: Image) -> str:

@@ -6,37 +6,26 @@ import secrets
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from docker.types import LogConfig
 
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import HOSTNAME, BoxSpec
+from sandbox.runtime.base import BoxSpec, Capabilities, Image
+from sandbox.runtime.docker import facts, server
 from sandbox.runtime.docker.address import DEFAULT_HOST
-from sandbox.runtime.docker.box import ROOT, DockerBox
+from sandbox.runtime.docker.box import ANSWER_SECONDS, DockerBox
+from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import Engine, faults
-from sandbox.runtime.docker.images import ensure_loaded
+from sandbox.runtime.docker.images import Loaded
+from sandbox.runtime.docker.make import Maker
+from sandbox.runtime.docker.programs import ask
 from sandbox.runtime.gate import Gate
 from sandbox.runtime.lease import Lease, orphans
+from sandbox.runtime.pool import Pool
 from sandbox.runtime.store import Store
+from sandbox.runtime.watch import Watch
 
 OWNER, STORE = "stillroom.owner", "stillroom.store"
-MAIN = ("env", "--ignore-signal=CHLD", "sleep", "infinity")
-"""Process 1. As process 1 it cannot be killed from inside; as it ignores SIGCHLD, the kernel
-reaps the orphans it inherits. With an init and a child, `kill -9 -1` would end the box."""
-CAPABILITIES = (
-    "CHOWN",
-    "DAC_OVERRIDE",
-    "FOWNER",
-    "FSETID",
-    "KILL",
-    "NET_BIND_SERVICE",
-    "SETGID",
-    "SETUID",
-    "SYS_CHROOT",
-)
-SHM_BYTES = 64 << 20
 
 
 class DockerRuntime:
@@ -51,38 +40,53 @@ class DockerRuntime:
         self._gate = Gate()
         self._lease: Lease | None = None
         self._boxes: dict[str, DockerBox] = {}
+        self._images = Loaded(self._engine, store)
+        self._maker = Maker(self._engine, store, self._images, self._labels)
+        self._watch = Watch()
+        self._pool = Pool(self._maker.make, Container.remove, _memory_of)
+
+    def capabilities(self) -> Capabilities:
+        here = self._engine.reads_storage()
+        return Capabilities(
+            limits=frozenset({"memory", "pids", "cpus", "disk", "file", "open_files"}),
+            disk=("watch",),
+            cgroups="engine",
+            user_namespace=self._engine.remaps_users(),
+            rootless=False,
+            freeze=True,
+            snapshot=here,
+        )
+
+    def ensure_image(self, image: Image) -> None:
+        self._images.ready(BoxSpec(image=image))
 
     def create(self, spec: BoxSpec) -> DockerBox:
         with self._gate:
-            return self._create(spec)
+            box = DockerBox(self, spec, self.container(spec))
+            with self._lock:
+                self._boxes[box.id] = box
+            self._watch.add(box, spec.limits.disk_mib << 20)
+            return box
 
-    def _create(self, spec: BoxSpec) -> DockerBox:
-        image = ensure_loaded(self._engine, self._store, spec.image)
-        labels = {**spec.labels, OWNER: self._owner(), STORE: self._store_id()}
-        with faults("create a box"):
-            answer = self._engine.api.create_container(
-                image,
-                name=f"stillroom-{secrets.token_hex(6)}",
-                entrypoint=list(MAIN),
-                command=[],
-                user=ROOT,
-                hostname=HOSTNAME,
-                working_dir=spec.workdir,
-                environment=environment(spec),
-                labels=labels,
-                healthcheck={"test": ["NONE"]},
-                host_config=self._host_config(spec),
-            )
-        box = DockerBox(self._engine, str(answer["Id"]), self._forget)
+    def warm(self, spec: BoxSpec, boxes: int) -> None:
+        self._pool.keep(spec, boxes)
+
+    def container(self, spec: BoxSpec) -> Container:
+        return self._pool.take(spec) or self._maker.make(spec)
+
+    def fork(self, box: DockerBox) -> DockerBox:
+        """The copy keeps its snapshot: it may be reset."""
+        with contextlib.ExitStack() as stack:
+            folder = stack.enter_context(self._store.scratch())
+            snapshot = box.snapshot(folder / "changes.tar")
+            made = self.create(replace(box.spec, snapshot=snapshot))
+            made.keep(stack.pop_all())
+            return made
+
+    def forget(self, box: DockerBox) -> None:
+        self._watch.remove(box)
         with self._lock:
-            self._boxes[box.id] = box
-        try:
-            box.start(spec.seeds)
-        except BaseException:
-            with contextlib.suppress(RuntimeFault):  # the first error is the one to tell
-                box.destroy()
-            raise
-        return box
+            self._boxes.pop(box.id, None)
 
     def reap(self) -> list[str]:
         """A box is left over when nobody holds its owner's lease. Only this store's are looked at.
@@ -100,7 +104,7 @@ class DockerRuntime:
         for owner, containers in owned.items():
             with self._left(owner) as left:
                 for container in containers if left else ():
-                    DockerBox(self._engine, container, self._forget).destroy()
+                    Container(self._engine, container).remove()
                     gone.append(f"docker container {container}")
         for lease in orphans(self._folder):  # of runs that died without a box
             lease.release()
@@ -108,6 +112,8 @@ class DockerRuntime:
 
     def close(self) -> None:
         self._gate.close()
+        self._watch.close()
+        self._pool.close()
         with self._lock:
             boxes = list(self._boxes.values())
         try:
@@ -124,9 +130,8 @@ class DockerRuntime:
     def _folder(self) -> Path:
         return self._store.root / "docker"
 
-    def _forget(self, container: str) -> None:
-        with self._lock:
-            self._boxes.pop(container, None)
+    def _labels(self) -> dict[str, str]:
+        return {OWNER: self._owner(), STORE: self._store_id()}
 
     def _owner(self) -> str:
         """This run's lease, taken with its first box."""
@@ -159,28 +164,8 @@ class DockerRuntime:
         with lease:
             yield True
 
-    def _host_config(self, spec: BoxSpec) -> Any:
-        memory = spec.limits.memory_mib << 20
-        return self._engine.api.create_host_config(
-            network_mode="none",
-            dns=["127.0.0.1"],  # the host's resolvers are none of the box's business
-            dns_search=["."],
-            cap_drop=["ALL"],
-            cap_add=list(CAPABILITIES),
-            security_opt=["no-new-privileges"],
-            mem_limit=memory,
-            memswap_limit=memory,
-            pids_limit=spec.limits.pids,
-            nano_cpus=round(spec.limits.cpus * 1e9),
-            shm_size=SHM_BYTES,
-            ipc_mode="private",
-            cgroupns="private",
-            log_config=LogConfig(type="none"),
-        )
 
-
-def environment(spec: BoxSpec) -> list[str]:
-    """As it is, and no more: a bare name takes away what the engine would add."""
-    given = spec.environment
-    added = [name for name in ("HOSTNAME", "TERM") if name not in given]
-    return [f"{name}={value}" for name, value in given.items()] + added
+def _memory_of(container: Container) -> int:
+    if container.channel is None:
+        return 0
+    return facts.parse(ask(container.channel, server.FACTS, ANSWER_SECONDS)).memory_bytes

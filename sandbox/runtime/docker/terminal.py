@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.docker.engine import Engine, faults
 from sandbox.runtime.docker.execute import Looks
+from sandbox.runtime.docker.server import EASIER_TO_KILL
 from sandbox.runtime.docker.wire import read_until, start_exec
 
 if TYPE_CHECKING:
@@ -15,8 +16,12 @@ if TYPE_CHECKING:
 
 DETACH_KEYS = "ctrl-@,ctrl-^,ctrl-@,ctrl-_,ctrl-@"
 """The engine's own, Ctrl-P Ctrl-Q, would swallow what a shell's user types every day."""
-LAUNCH = 'stty rows "$1" cols "$2" && shift 2 && echo $$ && exec "$@"'
-"""Run by sh: the size is right before the program starts, and we learn its process id."""
+LAUNCH = (
+    f"echo {EASIER_TO_KILL} > /proc/self/oom_score_adj; "
+    'stty rows "$1" cols "$2" && shift 2 && echo $$ && exec "$@"'
+)
+"""Run by sh: the size is right before the program starts, and we learn its process id. When
+memory is short, the kernel takes it before the container's first process."""
 START_SECONDS = 60.0
 FIRST_LINE_BYTES = 4096
 

@@ -27,16 +27,19 @@ def start_exec(address: Address, version: str, exec_id: str, *, tty: bool) -> So
         "Content-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     ).encode() + body
-    sock = connect(address)
-    try:
-        sock.settimeout(None)
-        sock.sendall(request)
-        head = _read_head(sock)
-        _check(sock, head)
-    except BaseException:
-        sock.close()
-        raise
-    return sock
+    return _hijack(address, request)
+
+
+def attach(address: Address, version: str, container: str) -> Socket:
+    """The input and output of a container's first process, which need not run yet."""
+    request = (
+        f"POST /v{version}/containers/{container}/attach?stream=1&stdin=1&stdout=1 HTTP/1.1\r\n"
+        "Host: docker\r\n"
+        "Connection: Upgrade\r\n"
+        "Upgrade: tcp\r\n"
+        "Content-Length: 0\r\n\r\n"
+    ).encode()
+    return _hijack(address, request)
 
 
 def read_until(sock: Socket, end: bytes, limit: int) -> bytes:
@@ -48,6 +51,19 @@ def read_until(sock: Socket, end: bytes, limit: int) -> bytes:
             break
         seen += byte
     return bytes(seen)
+
+
+def _hijack(address: Address, request: bytes) -> Socket:
+    sock = connect(address)
+    try:
+        sock.settimeout(None)
+        sock.sendall(request)
+        head = _read_head(sock)
+        _check(sock, head)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
 
 
 def _read_head(sock: Socket) -> bytes:

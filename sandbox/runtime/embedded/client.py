@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import sandbox
-from sandbox.runtime.embedded import wire
+from sandbox.runtime.embedded import kernel, wire
+from sandbox.runtime.embedded.machine import PACKAGE
 from sandbox.runtime.ready import readable
 
 _DEAD_SECONDS = 30.0
@@ -42,6 +42,8 @@ class Zygote:
                 close_fds=True,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
+                # Before it starts its program: whom it may look at depends on who it was then.
+                preexec_fn=kernel.become_root_of_own if os.geteuid() else None,  # noqa: PLW1509
             )
             assert self._process.stdin  # noqa: S101 - for the type checker: PIPE was asked for
             self._process.stdin.write(_program(theirs.fileno(), str(run), groups))
@@ -144,11 +146,10 @@ def _delivered(blank: Blank, reply: socket.socket) -> Blank:
 
 
 def _program(control: int, run: str, groups: list[str]) -> bytes:
-    package = str(Path(sandbox.__file__).resolve().parent.parent)
     lines = [
         "import os, sys",
         "os.environ.clear()",
-        f"sys.path.append({package!r})",
+        f"sys.path.append({PACKAGE!r})",
         f"os.dup2({control}, 3)",
         f"{control} == 3 or os.close({control})",
         "from sandbox.runtime.embedded import zygote",

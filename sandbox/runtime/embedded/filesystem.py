@@ -8,6 +8,8 @@ they must not tell it where on the host it lives.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sandbox.runtime.embedded import kernel, loop
@@ -79,7 +81,8 @@ def stage(ground: Ground) -> None:
         os.mkdir(f"{STAGE}/{name}")
     kernel.mount("proc", f"{STAGE}/proc", "proc", _QUIET)
     kernel.mount("sysfs", f"{STAGE}/sys", "sysfs", _QUIET | kernel.MS_RDONLY)
-    _devices(f"{STAGE}/dev", ground)
+    with _as_owner(ground):
+        _devices(f"{STAGE}/dev", ground)
     _mask()
     if ground.user_namespace is not None:
         # Upper and work have to lie on one mount: the box's own folder, seen mapped.
@@ -99,7 +102,15 @@ def build(ground: Ground, layout: Layout) -> tuple[int, list[str]]:
     trees = [
         (kernel.detached(source, ground.user_namespace), target) for source, target in layout.mounts
     ]
-    upper = _overlay(ground, layout)
+    upper, options = _overlay(ground, layout)
+    with _as_owner(ground):
+        flags = kernel.MS_RELATIME | kernel.MS_NODEV
+        kernel.mount("overlay", ROOT, "overlay", flags, options)
+        return upper, _enter(layout, trees)
+
+
+def _enter(layout: Layout, trees: list[tuple[int, str]]) -> list[str]:
+    """Make the overlay the root, with all that is mounted in it; returns what had to be made."""
     os.chdir(ROOT)
     made = [name for name in (*_STAGED, "tmp") if _make(name)]
     for name in _STAGED:
@@ -116,7 +127,21 @@ def build(ground: Ground, layout: Layout) -> tuple[int, list[str]]:
     for target, mib in layout.tmpfs.items():
         made += make_mount_point(target, folder=True)
         kernel.mount("tmpfs", target, "tmpfs", _QUIET, f"mode=1777,size={mib}m")
-    return upper, made
+    return made
+
+
+@contextmanager
+def _as_owner(ground: Ground) -> Iterator[None]:
+    """Files are made by the box's root, who must be mapped where they lie; all else is ours."""
+    if ground.user_namespace is None:
+        yield
+        return
+    keep = _ALL_CAPABILITIES & ~_CAP_SYS_RESOURCE
+    kernel.set_fs_ids(ground.owner)
+    kernel.set_capabilities(keep)
+    yield
+    kernel.set_fs_ids(0)
+    kernel.set_capabilities(keep)
 
 
 def make_mount_point(path: str, *, folder: bool) -> list[str]:
@@ -146,7 +171,8 @@ def _make(name: str) -> bool:
     return True
 
 
-def _overlay(ground: Ground, layout: Layout) -> int:
+def _overlay(ground: Ground, layout: Layout) -> tuple[int, str]:
+    """Prepare the layers: a descriptor of the upper one, and how to mount them all."""
     lowers = []
     for i, lower in enumerate(layout.lowers):
         target = f"{STAGE}/{i}"
@@ -166,16 +192,7 @@ def _overlay(ground: Ground, layout: Layout) -> int:
     options = f"lowerdir={':'.join(lowers)},upperdir={seen}/{UPPER},workdir={seen}/{WORK},volatile"
     if ground.rootless:
         options += ",userxattr"
-    # The overlay writes as whoever mounts it, who must be mapped where the files are.
-    keep = _ALL_CAPABILITIES & ~_CAP_SYS_RESOURCE
-    if ground.user_namespace is not None:
-        kernel.set_fs_ids(ground.owner)
-        kernel.set_capabilities(keep)
-    kernel.mount("overlay", ROOT, "overlay", kernel.MS_RELATIME | kernel.MS_NODEV, options)
-    if ground.user_namespace is not None:
-        kernel.set_fs_ids(0)
-        kernel.set_capabilities(keep)
-    return upper
+    return upper, options
 
 
 def _place_of_changes(layout: Layout) -> str:
@@ -195,13 +212,14 @@ def _place_of_changes(layout: Layout) -> str:
 
 
 def _devices(dev: str, ground: Ground) -> None:
-    kernel.mount("tmpfs", dev, "tmpfs", kernel.MS_NOSUID | kernel.MS_NOEXEC, "mode=755,size=64k")
+    flags = kernel.MS_NOSUID | kernel.MS_NOEXEC
+    options = f"mode=755,size=64k,uid={ground.owner},gid={ground.owner}"
+    kernel.mount("tmpfs", dev, "tmpfs", flags, options)
     for name in _DEVICES:
         os.close(os.open(f"{dev}/{name}", os.O_CREAT | os.O_WRONLY))
         kernel.bind(f"/dev/{name}", f"{dev}/{name}")
     for name in ("pts", "shm", "mqueue"):
         os.mkdir(f"{dev}/{name}")
-    flags = kernel.MS_NOSUID | kernel.MS_NOEXEC
     kernel.mount("devpts", f"{dev}/pts", "devpts", flags, f"{ground.ttys},max={TERMINALS}")
     kernel.mount("shm", f"{dev}/shm", "tmpfs", _QUIET, "mode=1777,size=64m")
     kernel.mount("mqueue", f"{dev}/mqueue", "mqueue", _QUIET)

@@ -191,7 +191,6 @@ def no_new_privileges() -> None:
 
 def load_seccomp(program: bytes) -> None:
     """Install a BPF program (8 bytes an instruction) for this process and all it starts."""
-
     code = ctypes.create_string_buffer(program, len(program))
     wanted = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(code))
     result = _libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, wanted, 0, 0)

@@ -5,14 +5,22 @@ import resource
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
+import sandbox
 from sandbox.runtime.embedded import cgroup, kernel
 
 HINT = "run `stillroom doctor`, or use --runtime docker"
 _FEWEST_FILES = 1024
 """A box may not be able to have more than we: the shell in it uses number 252."""
 _WANTED_FILES = 65536
-_TRY_NAMESPACE = "from sandbox.runtime.embedded import kernel; kernel.become_root_of_own()"
+PACKAGE = str(Path(sandbox.__file__).resolve().parent.parent)
+_TRY_NAMESPACE = f"""
+import sys
+sys.path.append({PACKAGE!r})
+from sandbox.runtime.embedded import kernel
+kernel.become_root_of_own()
+"""
 
 
 def missing() -> list[str]:

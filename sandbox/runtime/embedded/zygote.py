@@ -38,8 +38,6 @@ def main(run: str, groups: list[str]) -> None:
     kernel.set_name("stillroom-zygote")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is for the user's process to handle
     _allow_descriptors()
-    if os.geteuid():
-        kernel.become_root_of_own()
     # A collection would write to every object, and each box would get a copy of all that memory.
     gc.disable()
     gc.freeze()
@@ -133,10 +131,17 @@ def clean_up(run: str, groups: list[str]) -> None:
         ours = [group for group in ours if not _removed(group)]
         if ours:
             time.sleep(0.002)
-    shutil.rmtree(run, ignore_errors=True)
+    shutil.rmtree(run, onerror=_open_up)
     if not os.path.exists(run):
         with contextlib.suppress(OSError):
             os.unlink(f"{run}.lease")
+
+
+def _open_up(_function: object, path: str, _error: object) -> None:
+    """Without root, the folder in which an overlay works is closed to its owner."""
+    with contextlib.suppress(OSError):
+        os.chmod(path, 0o700)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _new_user_namespace(owner: int) -> int:

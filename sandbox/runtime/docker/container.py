@@ -1,0 +1,149 @@
+"""One container: the engine's verbs on it, and the connection to its first process."""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import docker.errors
+
+from sandbox.errors import RuntimeFault
+from sandbox.runtime import upper
+from sandbox.runtime.docker.channel import Channel
+from sandbox.runtime.docker.engine import Engine, faults
+
+GONE_SECONDS = 60.0
+CONFLICT = 409
+_NOT_STOPPED = "could not be stopped"
+"""Podman, of a container that ended by itself while it was about to be killed."""
+
+
+class Container:
+    """`channel` is None when the image has nothing that our server could run with."""
+
+    def __init__(self, engine: Engine, container: str) -> None:
+        self.engine = engine
+        self.id = container
+        self.channel: Channel | None = None
+        self._connection: Channel | None = None
+        self._upper = ""
+
+    def connect(self, connection: Channel, *, serves: bool) -> None:
+        """The container lives as long as its connection; commands go over it if it `serves`."""
+        self._connection = connection
+        self.channel = connection if serves else None
+
+    def state(self) -> dict[str, Any]:
+        """Empty when the engine does not know the container."""
+        try:
+            with faults("ask about the box"):
+                return dict(self.engine.api.inspect_container(self.id)["State"])
+        except RuntimeFault as e:
+            if isinstance(e.__cause__, docker.errors.NotFound):
+                return {}
+            raise
+
+    def running(self) -> bool:
+        return bool(self.state().get("Running"))
+
+    def kill(self) -> None:
+        try:
+            with faults("stop the box"):
+                self.engine.api.kill(self.id, "SIGKILL")
+        except RuntimeFault:
+            if self.running():
+                raise
+        if self._connection is not None:
+            self._connection.close()
+
+    def pause(self) -> None:
+        with faults("freeze the box"):
+            self.engine.api.pause(self.id)
+
+    def unpause(self) -> None:
+        with faults("thaw the box"):
+            self.engine.api.unpause(self.id)
+
+    def remove(self) -> None:
+        """Until the engine does not know it any more."""
+        deadline = time.monotonic() + GONE_SECONDS
+        pause = 0.05
+        try:
+            while not self._removed():
+                if time.monotonic() > deadline:
+                    raise RuntimeFault(f"the engine does not remove container {self.id}")
+                time.sleep(pause)
+                pause = min(pause * 2, 1.0)
+        finally:
+            if self._connection is not None:
+                self._connection.close()
+
+    def disk_bytes(self) -> int:
+        if self.upper_readable():
+            with self.open_upper() as folder:
+                return upper.disk_bytes(folder)
+        api: Any = self.engine.api  # it has no method that asks for sizes
+        with faults("measure the box's files"):
+            url = api._url("/containers/{0}/json", self.id)  # noqa: SLF001
+            found = api._get(url, params={"size": 1}).json()  # noqa: SLF001
+        return int(found.get("SizeRw") or 0)
+
+    @contextlib.contextmanager
+    def open_upper(self) -> Iterator[int]:
+        """A descriptor of the folder with the container's changes. Raises RuntimeFault."""
+        if not self.upper_readable():
+            raise RuntimeFault(
+                "the changes of a box can be read only by root, on the engine's machine, "
+                "with its overlay2 storage",
+                hint="the embedded runtime has no such need",
+                retry=False,
+            )
+        try:
+            folder = os.open(self._upper, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as e:
+            raise RuntimeFault(f"cannot read the box's changes: {e}") from e
+        try:
+            yield folder
+        finally:
+            os.close(folder)
+
+    def upper_readable(self) -> bool:
+        """Is the engine on this machine, and its storage open to us?"""
+        if not self._upper:
+            with faults("ask about the box"):
+                seen = self.engine.api.inspect_container(self.id)
+            if self.engine.local is None:
+                self.engine.local = _is_here(self.id, int(seen["State"]["Pid"]))
+            if self.engine.local:
+                data = (seen.get("GraphDriver") or {}).get("Data") or {}
+                self._upper = str(data.get("UpperDir") or "")
+        return bool(self._upper) and os.access(self._upper, os.R_OK | os.X_OK)
+
+    def _removed(self) -> bool:
+        """Ask for the removal once; True when the engine no longer knows the container."""
+        with faults("destroy the box"):
+            try:
+                self.engine.api.remove_container(self.id, force=True, v=True)
+            except docker.errors.NotFound:
+                return True
+            except docker.errors.APIError as e:
+                # Being removed by somebody else, or ending just now: wait for it.
+                if e.status_code != CONFLICT and _NOT_STOPPED not in str(e.explanation):
+                    raise
+            return not self.state()
+
+
+def _is_here(container: str, pid: int) -> bool | None:
+    """Does a process of this machine run in the container? None: it cannot be told now.
+
+    An address does not say: a socket may lead to another machine, which has the same paths.
+    """
+    if not pid:
+        return None
+    try:
+        told = Path(f"/proc/{pid}/cgroup").read_text() + Path(f"/proc/{pid}/mountinfo").read_text()
+    except OSError:
+        return False
+    return container in told
