@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import docker
@@ -18,6 +19,7 @@ from tests.bench.product import CHANGE_200, CHANGED, LIMITS, PAYLOAD, SECONDS, p
 
 LABEL = "stillroom.bench"
 MEMORY = f"{LIMITS.memory_mib}m"
+_RAW_BOXES = 7
 
 
 class DockerRun:
@@ -194,13 +196,18 @@ class Raw:
         )
 
     def round(self, clock: Clock) -> None:
+        """Several in a row, of which the median counts: what a subject before us still does in the
+        background, our own runtimes among them, must not make the limit look worse."""
+        clock.add(m.FIRST, median(self._one() for _ in range(_RAW_BOXES)))
+
+    def _one(self) -> float:
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(self._word)
         answer = self._process.stdout.readline().strip()
         if not answer.isdigit():
             raise OSError(f"raw: {answer or 'it has died'}")
-        clock.add(m.FIRST, int(answer) / 1e3)
+        return int(answer) / 1e3
 
     def close(self) -> None:
         assert self._process.stdin
