@@ -12,6 +12,7 @@ from typing import Any
 
 from sandbox.runtime.base import BoxSpec, Image
 from sandbox.runtime.docker import DockerRuntime
+from sandbox.runtime.embedded.host import EmbeddedRuntime
 from sandbox.runtime.store import Store
 from tests.bench import machine
 from tests.bench.product import spec_of
@@ -25,7 +26,8 @@ _ROOT = str(Path(__file__).parents[2])
 
 def embedded(store: Store, image: Image, *, boxes: int = BOXES) -> dict[str, Any]:
     """One kill. Milliseconds until nothing of the boxes is there (processes, cgroups), until
-    nothing at all is (the process that made them, mounts), and until their folders are gone."""
+    nothing at all is (the process that made them, mounts), and until their folders are gone. Then,
+    what the next start leaves."""
     marker = _marker()
     with _owner("embedded", store, spec_of(image), boxes, marker) as owner:
         zygote = machine.zygote_of(store, owner.pid)
@@ -38,7 +40,18 @@ def embedded(store: Store, image: Image, *, boxes: int = BOXES) -> dict[str, Any
         clean = _until(began, lambda: not _alive({zygote}) and not _anything(store, marker))
         folder = store.root / "boxes"
         folders = _until(began, lambda: not folder.exists() or not os.listdir(folder))
-    return {"processes": len(known) + 1, "boxes_ms": empty, "ms": clean, "folders_ms": folders}
+    stay = machine.parent_groups(store)
+    runtime = EmbeddedRuntime(store)
+    runtime.reap()
+    runtime.close()
+    return {
+        "processes": len(known) + 1,
+        "boxes_ms": empty,
+        "ms": clean,
+        "folders_ms": folders,
+        "empty_groups": stay,
+        "left": [*leftovers(store), *["control group"] * machine.parent_groups(store)],
+    }
 
 
 def docker(store: Store, image: Image, *, boxes: int = CONTAINERS) -> dict[str, Any]:

@@ -108,6 +108,12 @@ def group_folders(store: Store) -> int:
     return count
 
 
+def parent_groups(store: Store) -> int:
+    """How many control groups there are to hold those of this store's boxes, be they empty."""
+    groups = cgroup.detect(parent=tag(store))
+    return sum(Path(parent).is_dir() for parent in groups.parents) if groups else 0
+
+
 def allocated(folder: Path) -> int:
     """Bytes on the disk, of folders as well, without following links; what vanishes is not there."""
     total = 0

@@ -164,10 +164,12 @@ def test_a_report_names_what_failed():
 
 
 def test_a_kill_that_left_something_does_not_hold():
-    kill = {"ms": 100.0, "boxes_ms": 90.0, "folders_ms": 120.0}
+    kill = {
+        "ms": 100.0, "boxes_ms": 90.0, "folders_ms": 120.0, "empty_groups": 5, "left": [],
+    }  # fmt: skip
     found = {"cycles": {}, "alive": {}, "kills": [kill, kill | {"ms": None}]}
     left = [b.holds for b in endurance.bounds(found)]
-    assert left == [None, False]
+    assert left == [None, False, False, True]
 
 
 def test_a_failure_is_noted_and_the_round_goes_on():
