@@ -14,6 +14,7 @@ from sandbox.rollout import plugins
 from sandbox.runtime.base import BoxSpec, Image, Runtime
 from sandbox.runtime.embedded.machine import missing
 from sandbox.runtime.image.ensure import ensure
+from sandbox.runtime.limits import unheld
 from sandbox.runtime.store import Store
 from sandbox.runtime.supplies import Progress
 
@@ -101,9 +102,18 @@ def _runtime(name: str, store: Store, image: Image | None) -> Examined:
 def _try_box(name: str, runtime: Runtime, image: Image) -> Examined:
     with runtime.create(BoxSpec(image=image)) as box:
         done = box.exec(["python3", "--version"], seconds=60)
-    said = done.stdout.decode().strip()
-    ok = done.exit_code == 0
-    return Examined(name=name, ok=ok, found=f"ran {said} in a box" if ok else done.stderr.decode())
+    if done.exit_code != 0:
+        return Examined(name=name, ok=False, found=done.stderr.decode())
+    able = runtime.capabilities()
+    root = "rootless" if able.rootless else "a user namespace" if able.user_namespace else "root"
+    facts = (
+        f"ran {done.stdout.decode().strip()} in a box",
+        f"cgroups {able.cgroups}",
+        f"users by {root}",
+        f"limits {', '.join(sorted(able.limits))}",
+        f"disk by {', '.join(able.disk)}",
+    )
+    return Examined(name=name, ok=True, found="; ".join(facts), mend=unheld(able))
 
 
 def leftovers(store: Store) -> list[str]:

@@ -20,8 +20,8 @@ Name = Annotated[str, typer.Argument(help="Its name.")]
 def lock(what: What, name: Name) -> int:
     """Pin again: an image, a repository, or the hidden tests of a task of this folder.
 
-    An image recipe of repos/images/ is locked to what the archives have today. A repository of
-    repos/lock.yaml is pinned to what its source has. Tasks that pin them are changed too.
+    An image recipe of repos/images/ is locked to what the archives, or its registry, have today; a
+    Dockerfile is built. A repository of repos/lock.yaml is pinned to what its source has. Tasks that pin them are changed too.
 
     \b
     Examples:

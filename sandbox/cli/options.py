@@ -60,12 +60,15 @@ def world(runtime_name: str, observer: Observer) -> Iterator[World]:
     from sandbox.rollout import plugins
     from sandbox.rollout.run import World
     from sandbox.rollout.suite import reap
+    from sandbox.runtime.limits import unheld
     from sandbox.runtime.supplies import Depot
 
     shelf = store()
     runtime = plugins.runtime(runtime_name, shelf)
     try:
         reap(runtime, shelf)
+        if lacks := unheld(runtime.capabilities()):
+            observer.noted(lacks)
         yield World(runtime=runtime, depot=Depot(shelf, observer.preparing), observer=observer)
     finally:
         runtime.close()

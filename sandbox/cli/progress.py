@@ -68,6 +68,10 @@ class ProgressObserver(Observer):
                 self._say(f"preparing: {text}")
             self._said = text
 
+    def noted(self, text: str) -> None:
+        with self._lock:
+            self._say(f"note: {text}")
+
     def planned(self, total: int, finished: int) -> None:
         with self._lock:
             if self._bar:

@@ -7,11 +7,54 @@ from sandbox.model.task import STRICT, Digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DockerfileSource:
+    """A Dockerfile, built by a container engine when the image is locked."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    folder: str
+    """The build context, relative to the folder that holds repos/. It may have a .dockerignore."""
+    file: str = "Dockerfile"
+    """Within that folder."""
+    target: str | None = None
+    """The stage to build; the last one, unless given."""
+    args: dict[str, str] | None = None
+    """Build arguments."""
+    network: Literal["none", "default"] = "none"
+    """What the build may reach: nothing, or what the engine's own builds may."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageSource:
+    """Where an image comes from that was made elsewhere: exactly one of the three."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    registry: str | None = None
+    """host/name:tag or host/name@sha256:…"""
+    layout: str | None = None
+    """An OCI layout: a folder, or a tar of one. Relative to the folder that holds repos/."""
+    dockerfile: DockerfileSource | None = None
+    tag: str | None = None
+    """Which image of a layout that has several."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseTable:
+    """repos/images/bases.yaml: what FROM stands for, where there is no registry to ask."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    schema: Literal[1]
+    bases: dict[str, str]
+    """As a Dockerfile has it, ubuntu:24.04 → an image of repos/images."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImageRecipe:
     """repos/images/<name>.yaml: what a person asks for."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
     schema: Literal[1]
+    source: ImageSource | None = None
+    """It was made elsewhere, and is taken as it is. Then there are no other keys."""
     base: str | None = None
     """Another recipe: its layers come first."""
     epoch: int | None = None
@@ -53,12 +96,18 @@ class WheelPin:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerPin:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
-    kind: Literal["debs", "wheels", "pyc"]
+    kind: Literal["debs", "wheels", "pyc", "oci"]
+    """`oci`: made elsewhere. The others we make ourselves."""
     diff_id: Digest
     """sha256 of the layer's uncompressed tar."""
     debs: tuple[DebPin, ...] = ()
     wheels: tuple[WheelPin, ...] = ()
     links: dict[str, str] | None = None
+    blob: Digest | None = None
+    """sha256 of the layer as it is transferred, usually compressed."""
+    media_type: str | None = None
+    size: int | None = None
+    """Of the blob, in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,3 +129,9 @@ class ImageLock:
     """Where a registry has it: host/name@sha256:…"""
     snapshot: str | None = None
     """The archive's date when it was locked, for snapshot.debian.org: 20260711T101637Z."""
+    source: ImageSource | None = None
+    """The recipe's, if the image was made elsewhere."""
+    manifest: Digest | None = None
+    """sha256 of the manifest that lists the blobs, of an image that was made elsewhere."""
+    config: str | None = None
+    """The config of an image that was made elsewhere, to the byte; its sha256 is `config_digest`."""

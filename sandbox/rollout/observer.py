@@ -11,6 +11,9 @@ class Observer:
     def preparing(self, text: str, done: int, total: int) -> None:
         """Fetching and building, before the first rollout."""
 
+    def noted(self, text: str) -> None:
+        """Something that a person should know, before the first rollout."""
+
     def planned(self, total: int, finished: int) -> None:
         """How many rollouts there are, and how many had ended before."""
 

@@ -38,7 +38,16 @@ class Image:
     digest: Digest
     config: Path
     layers: tuple[ImageLayer, ...]
+    """The lowest first. One may come twice, as empty ones do in images that others made."""
     env: Mapping[str, str]
+
+    @property
+    def lowers(self) -> tuple[Path, ...]:
+        """Folders for an overlay, the topmost first, each once: it refuses one given twice.
+
+        Whatever a layer says is said by its topmost place, so the lower ones change nothing.
+        """
+        return tuple(dict.fromkeys(layer.folder for layer in reversed(self.layers)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +99,11 @@ class BoxSpec:
     """Folders in memory: path → MiB. They count towards the memory limit."""
     hostname: str = HOSTNAME
     labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def lowers(self) -> tuple[Path, ...]:
+        """Folders below what the box changes: of the seeds and the image, the topmost first."""
+        return (*(seed.folder for seed in reversed(self.seeds)), *self.image.lowers)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from sandbox.model.task import Limits
-from sandbox.runtime.base import Stats
+from sandbox.runtime.base import Capabilities, Held, Stats
+
+_PROTECTING: tuple[Held, ...] = ("memory", "pids", "cpus", "disk")
 
 
 def reached(before: Stats, after: Stats, limits: Limits) -> str:
@@ -37,6 +39,12 @@ def terminals(limits: Limits) -> str:
 def disk(limits: Limits) -> str:
     """Of a box that its watch has stopped."""
     return f"the disk limit of {limits.disk_mib} MiB was reached: the box was stopped"
+
+
+def unheld(able: Capabilities) -> str:
+    """Which limits of a task do not hold on this machine; empty when those that protect it do."""
+    lacks = [name for name in _PROTECTING if name not in able.limits]
+    return f"nothing here limits the boxes' {', '.join(lacks)}" if lacks else ""
 
 
 def _reached(before: Stats, after: Stats, limits: Limits) -> Iterator[str]:

@@ -8,12 +8,15 @@ from sandbox.errors import SpecError, UserError
 from sandbox.formats import jsonfile, yamlfile
 from sandbox.formats.digest import folder_entries, tree_digest
 from sandbox.formats.home import bundled_home, locate
+from sandbox.formats.imagefile import load_recipe
 from sandbox.formats.repofile import FolderSource, RepoSource, load_repo_lock
 from sandbox.formats.skeleton import repo_entry, task_files, task_yaml
-from sandbox.model.image import ImageLock, ImageRecipe
+from sandbox.model.image import ImageLock, ImageRecipe, ImageSource
 from sandbox.model.task import ImagePin, RepoPin, TaskSpec
 from sandbox.runtime.image.build import Progress
-from sandbox.runtime.image.resolve import relock
+from sandbox.runtime.image.ensure import ensure
+from sandbox.runtime.image.foreign import resolve
+from sandbox.runtime.image.resolve import recipe_sha256, relock
 from sandbox.runtime.repo.pins import Repos
 from sandbox.runtime.store import Store
 from sandbox.runtime.supplies import Depot
@@ -28,13 +31,41 @@ def image_lock_path(home: Path, name: str) -> Path:
 
 
 def lock_image(store: Store, home: Path, name: str, progress: Progress) -> ImageLock:
-    """Lock the recipe to what the archives have today; writes <name>.lock.json."""
-    recipe = yamlfile.load(home / "repos" / "images" / f"{name}.yaml", ImageRecipe)
-    base = None
-    if recipe.base:
-        base = jsonfile.load(locate(home, f"repos/images/{recipe.base}.lock.json"), ImageLock)
-    lock = relock(store, name, recipe, base, progress)
+    """Lock the recipe to what there is today; writes <name>.lock.json."""
+    recipe = load_recipe(home, name)
+    if recipe.source:
+        lock = _lock_foreign(store, home, name, recipe.source, progress)
+    else:
+        lock = relock(store, name, recipe, _base(home, name, recipe), progress)
     jsonfile.write(image_lock_path(home, name), jsonfile.dumps(lock))
+    return lock
+
+
+def _base(home: Path, name: str, recipe: ImageRecipe) -> ImageLock | None:
+    if recipe.base is None:
+        return None
+    base = jsonfile.load(locate(home, f"repos/images/{recipe.base}.lock.json"), ImageLock)
+    if base.config is not None:
+        raise SpecError(
+            f"`{recipe.base}` was made elsewhere and cannot be a `base`",
+            where=str(home / "repos" / "images" / f"{name}.yaml"),
+            hint="write a Dockerfile that starts from it; see `source`",
+        )
+    return base
+
+
+def _lock_foreign(
+    store: Store, home: Path, name: str, source: ImageSource, progress: Progress
+) -> ImageLock:
+    sha256 = recipe_sha256(ImageRecipe(schema=1, source=source), None)
+    if source.dockerfile:
+        # Imported when it comes to that: the engine's library is slow to load.
+        from sandbox.runtime.elsewhere import lock_dockerfile  # noqa: PLC0415
+
+        lock = lock_dockerfile(store, home, name, source, sha256, progress)
+    else:
+        lock = resolve(store, home, name, source, sha256, progress)
+    ensure(store, lock, progress, home=home)  # can it be unpacked? Better asked now than in a run
     return lock
 
 

@@ -38,7 +38,7 @@ class Store:
         """A private folder on the store's file system; what is not moved out of it is removed."""
         with Lease.fresh(self.root / "tmp") as lease:
             folder = self.root / "tmp" / lease.name
-            folder.mkdir()
+            folder.mkdir(mode=0o700)
             try:
                 yield folder
             finally:

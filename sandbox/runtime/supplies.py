@@ -85,7 +85,7 @@ class Depot:
         if not path.exists():
             raise SpecError(f"there is no image `{name}`", where=str(path), hint=_IMAGES)
         lock = jsonfile.load(path, ImageLock)
-        image = ensure(self.store, lock, self._progress)
+        image = ensure(self.store, lock, self._progress, home=home, engine=_from_engine)
         if image.digest != digest:
             raise ImageFault(
                 f"image `{name}` is {image.digest}, but the task pins {digest}",
@@ -134,3 +134,10 @@ class Depot:
             lock = load_repo_lock(home)
             self._repos[key] = Repos(self.store, home / "repos", dict(lock.repos))
         return self._repos[key]
+
+
+def _from_engine(lock: ImageLock, folder: Path, progress: Progress) -> None:
+    """Imported when it comes to that: the engine's library is slow to load."""
+    from sandbox.runtime.elsewhere import from_engine  # noqa: PLC0415
+
+    from_engine(lock, folder, progress)

@@ -52,10 +52,11 @@ class Entry:
             return False
         if (old.st_mode, old.st_uid, old.st_gid) != (new.st_mode, new.st_uid, new.st_gid):
             return False
-        return stat.S_ISDIR(new.st_mode) or (old.st_size, old.st_mtime_ns) == (
-            new.st_size,
-            new.st_mtime_ns,
-        )
+        if stat.S_ISDIR(new.st_mode):
+            return True
+        if new.st_nlink > 1:
+            return False  # it has got a second name
+        return (old.st_size, old.st_mtime_ns) == (new.st_size, new.st_mtime_ns)
 
     def open(self) -> int:
         """The content of a regular file; the descriptor is the caller's."""
@@ -175,22 +176,23 @@ def _hidden(entry: Entry) -> Iterator[Change]:
 
 
 def _down(at: int, entry: Entry) -> int:
+    """The folder below. `at` is closed then, and only then: whoever walks closes it otherwise."""
     try:
-        return os.open(entry.name, _FOLDER, dir_fd=at)
+        below = os.open(entry.name, _FOLDER, dir_fd=at)
     except OSError as e:
         raise RuntimeFault(f"the box's files changed while they were read: {e}") from e
-    finally:
-        os.close(at)
+    os.close(at)
+    return below
 
 
 def _up(at: int, wanted: os.stat_result) -> int:
-    """The folder above, if it is still the one we came from."""
+    """The folder above, if it is still the one we came from. `at` is closed then, as above."""
     above = os.open("..", _FOLDER, dir_fd=at)
-    os.close(at)
     found = os.fstat(above)
     if (found.st_dev, found.st_ino) != (wanted.st_dev, wanted.st_ino):
         os.close(above)
         raise RuntimeFault("the box's folders were moved while they were read")
+    os.close(at)
     return above
 
 

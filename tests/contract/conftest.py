@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.audit.conformance import Bench, workbench
+from sandbox.audit.conformance.bench import host_processes as host_processes  # noqa: PLC0414
 from sandbox.errors import RuntimeFault
 from sandbox.model.task import Limits
 from sandbox.runtime.base import Box, BoxSpec, Image, Runtime

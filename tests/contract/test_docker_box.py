@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.audit.conformance.bench import host_processes
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.base import Box, BoxSpec, Change, Image, Mount, Seed, Snapshot
 from sandbox.runtime.docker import DockerRuntime
 from sandbox.runtime.store import Store, sha256_file
-from tests.contract.conftest import LIMITS, host_processes
+from tests.contract.conftest import LIMITS
 from tests.support.tars import Entry, make_tar, unpacked
 from tests.support.waiting import eventually
 

@@ -46,6 +46,12 @@ class Registry:
         shutil.rmtree(layout)
         return f"{self.host}/toy@{digest}"
 
+    def push_layout(self, layout: Path, tag: str = "1", *, to: str = "theirs:1") -> str:
+        """What a layout has, all platforms of it; returns its name here."""
+        copy = ("skopeo", "copy", "-q", "--all", "--preserve-digests", "--dest-tls-verify=false")
+        subprocess.run([*copy, f"oci:{layout}:{tag}", f"docker://{self.host}/{to}"], check=True)
+        return f"{self.host}/{to}"
+
     def blob(self, digest: str) -> Path:
         """Where it keeps one."""
         name = digest.removeprefix("sha256:")

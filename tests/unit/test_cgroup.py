@@ -1,10 +1,11 @@
 """Limits, written to fake trees of each kind that kernels have."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from sandbox.runtime.embedded.cgroup import Cgroups, detect, join
+from sandbox.runtime.embedded.cgroup import Cgroups, Usage, delegated, detect, join
 
 MIB = 1 << 20
 V1_FILES = {
@@ -157,3 +158,100 @@ def test_a_group_that_stays_busy_is_an_error_in_the_end(tmp_path: Path):
     groups = found(v1(tmp_path))
     with pytest.raises(OSError, match="not empty"):
         groups.remove("box", seconds=0)
+
+
+def test_usage_is_read_from_the_controllers_that_know(tmp_path: Path):
+    groups = found(v1(tmp_path))
+    box = tmp_path / "{}" / "stillroom" / "box"
+
+    def say(controller: str, name: str, text: str) -> None:
+        path = Path(str(box).format(controller))
+        path.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text)
+
+    assert groups.usage("box") == Usage()
+    say("memory", "memory.usage_in_bytes", "4096\n")
+    say("memory", "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n")
+    say("pids", "pids.current", "7\n")
+    say("pids", "pids.events", "max 3\n")
+    say("cpuacct", "cpuacct.usage", "1500000000\n")
+    groups = found(tmp_path)
+    assert groups.usage("box") == Usage(
+        memory_bytes=4096, processes=7, cpu_seconds=1.5, oom_kills=2, forks_refused=3
+    )
+
+
+def test_v2_usage_is_read_from_its_one_group(tmp_path: Path):
+    groups = found(v2(tmp_path))
+    box = tmp_path / "stillroom" / "box"
+    for name, text in {
+        "memory.current": "8192\n",
+        "memory.events": "low 0\nmax 9\noom 1\noom_kill 1\n",
+        "pids.current": "2\n",
+        "pids.events": "max 5\n",
+        "cpu.stat": "usage_usec 2500000\nuser_usec 1\n",
+    }.items():
+        (box / name).write_text(text)
+    assert groups.usage("box") == Usage(
+        memory_bytes=8192, processes=2, cpu_seconds=2.5, oom_kills=1, forks_refused=5
+    )
+
+
+def test_freezing_writes_to_the_freezer_and_waits_for_it(tmp_path: Path):
+    v1(tmp_path)
+    state = tmp_path / "freezer" / "stillroom" / "box" / "freezer.state"
+    state.parent.mkdir(parents=True)
+    state.write_text("THAWED\n")
+    groups = found(tmp_path)
+    assert groups.can_freeze
+    groups.freeze("box")
+    assert state.read_text().startswith("FROZEN")
+    groups.thaw("box")
+    assert state.read_text().startswith("THAWED")
+
+
+def test_v1_without_a_freezer_cannot_freeze(tmp_path: Path):
+    assert not found(v1(tmp_path)).can_freeze
+
+
+def test_v2_freezes_its_group(tmp_path: Path):
+    groups = found(v2(tmp_path))
+    box = tmp_path / "stillroom" / "box"
+    (box / "cgroup.freeze").write_text("0")
+    (box / "cgroup.events").write_text("populated 1\nfrozen 1\n")
+    assert groups.can_freeze
+    groups.freeze("box")
+    assert (box / "cgroup.freeze").read_text() == "1"
+
+
+@pytest.mark.parametrize(
+    ("tree", "unified", "kind"), [(v1, False, "v1"), (v1, True, "hybrid"), (v2, False, "v2")]
+)
+def test_the_kind_of_a_machine_is_told(tmp_path: Path, tree, kind: str, *, unified: bool):
+    tree(tmp_path)
+    if unified:
+        (tmp_path / "unified").mkdir()
+    assert found(tmp_path).kind == kind
+
+
+def test_a_user_with_a_delegated_v2_group_gets_it_and_moves_out_of_its_top(tmp_path: Path):
+    own = tmp_path / "own"
+    own.write_text("12:pids:/x\n0::/user.slice/session\n")
+    top = tmp_path / "fs" / "user.slice" / "session"
+    (top / "stillroom").mkdir(parents=True)
+    (top / "stillroom-us").mkdir()
+    (top / "stillroom-us" / "cgroup.procs").write_text("")
+    (top / "cgroup.controllers").write_text("memory pids\n")
+    for folder in (top, top / "stillroom"):
+        (folder / "cgroup.subtree_control").write_text("")
+    groups = delegated(str(tmp_path / "fs"), own=str(own))
+    assert groups is not None
+    assert groups.folders == (str(top),)
+    assert (top / "stillroom-us" / "cgroup.procs").read_text() == str(os.getpid())
+
+
+@pytest.mark.parametrize("said", ["", "3:memory:/a\n", "0::/nowhere\n"])
+def test_a_user_without_one_gets_none(tmp_path: Path, said: str):
+    own = tmp_path / "own"
+    own.write_text(said)
+    assert delegated(str(tmp_path / "fs"), own=str(own)) is None

@@ -114,19 +114,15 @@ def test_words_say_what_was_expected_and_what_was_found():
         expect_list(["b", "a"], ["a", "b"], "names")
 
 
-def test_refused_takes_one_kind_of_error_only():
+def refuse(error: Exception) -> None:
     with refused("it", RuntimeFault):
-        raise RuntimeFault("no")
+        raise error
 
-    def fail() -> None:
-        raise OSError("other")
 
-    def other() -> None:
-        with refused("it", RuntimeFault):
-            fail()
-
+def test_refused_takes_one_kind_of_error_only():
+    refuse(RuntimeFault("no"))
     with pytest.raises(AssertionError, match="RuntimeFault was expected, not OSError"):
-        other()
+        refuse(OSError("other"))
     with pytest.raises(AssertionError, match="nothing was raised"), refused("it", RuntimeFault):
         pass
 

@@ -278,9 +278,7 @@ class DockerBox:
         return facts.parse(said.stdout)
 
     def _lowers(self) -> list[str]:
-        layers = [layer.folder for layer in self.spec.image.layers]
-        layers += [seed.folder for seed in self.spec.seeds]
-        return [str(folder) for folder in reversed(layers)]
+        return [str(folder) for folder in self.spec.lowers]
 
     @contextlib.contextmanager
     def _standing_still(self) -> Iterator[None]:

@@ -105,7 +105,8 @@ def docker_archive(image: Image, tag: str) -> Iterator[bytes]:
     manifest = json.dumps([{"Config": config_name, "RepoTags": [tag], "Layers": layers}]).encode()
     for name, content in (("manifest.json", manifest), (config_name, config)):
         yield file_entry(name, len(content)) + content + padding(len(content))
-    for name, layer in zip(layers, image.layers, strict=True):
+    # A layer that comes twice, as empty ones do, is sent once.
+    for name, layer in dict(zip(layers, image.layers, strict=True)).items():
         size = layer.tar.stat().st_size
         yield file_entry(name, size)
         with layer.tar.open("rb") as f:
@@ -117,11 +118,30 @@ def docker_archive(image: Image, tag: str) -> Iterator[bytes]:
 
 def tag_of(image: Image) -> str:
     """For people who list images; it also keeps `docker image prune` from taking it."""
-    name = re.sub(r"[^a-z0-9]+", "-", image.name.lower()).strip("-") or "image"
-    return f"stillroom/{name}:{_hex(image.digest)[:16]}"
+    return tag_for(image.name, image.digest)
 
 
-def _inspect(engine: Engine, name: str) -> dict[str, Any] | None:
+def tag_for(name: str, digest: str) -> str:
+    """The tag of an image of this name and digest, whether or not it is there."""
+    name = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "image"
+    return f"stillroom/{name}:{_hex(digest)[:16]}"
+
+
+def ensure_tagged(engine: Engine, store: Store, image: Image) -> str:
+    """A name for a Dockerfile to start from. It means this image and no other."""
+    found, tag = ensure_loaded(engine, store, image), tag_of(image)
+    give_tag(engine, found, tag)
+    return tag
+
+
+def give_tag(engine: Engine, image: str, tag: str) -> None:
+    repository, _, name = tag.partition(":")
+    with faults(f"name {image} in the container engine"):
+        engine.api.tag(image, repository, name)
+
+
+def inspect(engine: Engine, name: str) -> dict[str, Any] | None:
+    """What the engine says of an image; None when it has none of this name or id."""
     try:
         with faults("look for the image"):
             return dict(engine.api.inspect_image(name))  # type: ignore[no-untyped-call]
@@ -132,7 +152,7 @@ def _inspect(engine: Engine, name: str) -> dict[str, Any] | None:
 
 
 def _find(engine: Engine, image: Image) -> str | None:
-    found = _inspect(engine, image.digest)
+    found = inspect(engine, image.digest)
     if found is None:
         return _find_by_layers(engine, image)
     return image.digest if found["Id"] == image.digest else None
@@ -147,7 +167,7 @@ def _find_by_layers(engine: Engine, image: Image) -> str | None:
         status = dict(engine.api.info().get("DriverStatus") or [])
     if status.get("driver-type") != CONTAINERD_STORE:
         return None
-    found = _inspect(engine, tag_of(image))
+    found = inspect(engine, tag_of(image))
     if found is None:
         return None
     same = found["RootFS"].get("Layers") == [layer.diff_id for layer in image.layers]

@@ -4,6 +4,7 @@ import io
 import posixpath
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import PurePosixPath
 from typing import IO, cast
 
 BLOCK = 1 << 17
@@ -31,11 +32,17 @@ def root_owned(archive: bytes, folder: str) -> Iterator[bytes]:
     with tarfile.open(
         fileobj=io.BytesIO(archive), mode="r:", encoding="utf-8", errors="surrogateescape"
     ) as tar:
+        links: set[str] = set()
         for info in _members(tar):
             if posixpath.normpath(info.name) in {".", "/"}:
                 continue  # the folder itself, which stays as it is
             info.uid = info.gid = 0
             info.name = _below(folder, info.name)
+            if any(str(above) in links for above in PurePosixPath(info.name).parents):
+                raise tarfile.TarError(f"{info.name!r} lies below a link of the same archive")
+            links.discard(info.name)
+            if info.issym():
+                links.add(info.name)
             if info.islnk():
                 info.linkname = _below(folder, info.linkname)
             yield from _entry(tar, info)

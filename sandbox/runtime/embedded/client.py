@@ -142,6 +142,10 @@ def _delivered(blank: Blank, reply: socket.socket) -> Blank:
         raise OSError((answer or {}).get("error", "the process that makes boxes has died"))
     blank.pid = answer["pid"]
     blank.pidfd, blank.mounts = fds
+    staged, _ = wire.receive(blank.channel)
+    if staged is None or "error" in staged:
+        blank.kill()
+        raise OSError((staged or {}).get("error", "the box's first process died at once"))
     return blank
 
 

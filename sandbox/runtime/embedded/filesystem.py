@@ -55,6 +55,7 @@ class Layout:
 
     lowers: list[str]
     """Read-only folders, the topmost first."""
+    workdir: str
     disk: str
     """watch, tmpfs or loop."""
     disk_mib: int
@@ -127,7 +128,7 @@ def _enter(layout: Layout, trees: list[tuple[int, str]]) -> list[str]:
     for target, mib in layout.tmpfs.items():
         made += make_mount_point(target, folder=True)
         kernel.mount("tmpfs", target, "tmpfs", _QUIET, f"mode=1777,size={mib}m")
-    return made
+    return made + make_mount_point(layout.workdir, folder=True)
 
 
 @contextmanager

@@ -265,7 +265,6 @@ class _Crew:
             return blank, self.zygote.ask(request, [theirs.fileno()])
 
     def _become(self, blank: Blank, spec: BoxSpec) -> Body:
-        lowers = [layer.folder for layer in spec.image.layers] + [s.folder for s in spec.seeds]
         wanted = spec.limits
         try:
             if wanted.disk == "loop":
@@ -276,7 +275,7 @@ class _Crew:
                 pids=wanted.pids,
                 cpus=wanted.cpus,
             )
-            folders = tuple(str(folder) for folder in reversed(lowers))
+            folders = tuple(str(folder) for folder in spec.lowers)
             request = {
                 "op": "build",
                 "lowers": folders,

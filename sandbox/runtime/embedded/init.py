@@ -16,6 +16,7 @@ from sandbox.runtime.embedded import cgroup, filesystem, kernel, privileges, ser
 _LOW_PORTS = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 _SIOCGIFFLAGS_UP = 0x1 | 0x40
 _SIOCSIFFLAGS = 0x8914
+_FIRST = 1
 
 
 def run(ground: filesystem.Ground, groups: list[str], control: int) -> None:
@@ -23,25 +24,48 @@ def run(ground: filesystem.Ground, groups: list[str], control: int) -> None:
     kernel.die_with_parent()
     kernel.hide_memory()
     kernel.set_name("init")
+    cgroup.make(groups)
     cgroup.join(groups)
     kernel.unshare(kernel.CLONE_NEWCGROUP)
-    _network()
-    filesystem.stage(ground)
     os.setsid()
     os.umask(0o022)
+    builder = os.fork()
+    if builder == 0:
+        _build_and_end(ground, control)
+    if os.waitpid(builder, 0)[1]:
+        return  # it has said why; or nobody wanted a box
+    privileges.give_up(ground.user_namespace)
+    serve.serve(socket.socket(fileno=control))
+
+
+def _build_and_end(ground: filesystem.Ground, control: int) -> None:
+    """What this process does is done for the first one, which has the same namespaces.
+
+    A process pays for every page it touches as long as it lives, and that one lives long.
+    """
     channel = socket.socket(fileno=control)
-    request, _ = wire.receive(channel)
-    if request is None:
-        return  # nobody wanted a box
-    upper, made = _build(ground, request)
-    wire.send(channel, {"made": made}, [upper])
-    os.close(upper)
-    serve.serve(channel)
+    status = 1
+    try:
+        kernel.die_with_parent()
+        filesystem.prepare(ground.folder)
+        _network()
+        filesystem.stage(ground)
+        wire.send(channel, {"staged": True})
+        request, _ = wire.receive(channel)
+        if request is not None:
+            upper, made = _build(ground, request)
+            wire.send(channel, {"made": made}, [upper])
+            status = 0
+    except BaseException as e:  # noqa: BLE001 - the child's boundary: say it, then end
+        wire.tell_error(channel, e)
+    finally:
+        os._exit(status)
 
 
 def _build(ground: filesystem.Ground, request: dict[str, Any]) -> tuple[int, list[str]]:
     layout = filesystem.Layout(
         lowers=request["lowers"],
+        workdir=request["workdir"],
         disk=request["disk"],
         disk_mib=request["disk_mib"],
         terminals=request["terminals"],
@@ -50,9 +74,7 @@ def _build(ground: filesystem.Ground, request: dict[str, Any]) -> tuple[int, lis
     )
     upper, made = filesystem.build(ground, layout)
     kernel.set_hostname(request["hostname"])
-    privileges.set_limits(request["open_files"], request["file_mib"], request["processes"])
-    privileges.give_up(ground.user_namespace)
-    made += filesystem.make_mount_point(request["workdir"], folder=True)
+    privileges.set_limits(_FIRST, request["open_files"], request["file_mib"], request["processes"])
     return upper, made
 
 

@@ -89,7 +89,7 @@ def _become(
             os.write(group, b"0")
         kernel.join_namespace(pidfd, _JOINED)
         os.chdir("/")
-        privileges.set_limits(request["open_files"], request["file_mib"])
+        privileges.set_limits(0, request["open_files"], request["file_mib"])
         privileges.give_up(user_namespace)
         spawn.become(request, streams)
     except BaseException as e:  # noqa: BLE001 - the child's boundary: say it, then end

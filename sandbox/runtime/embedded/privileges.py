@@ -18,7 +18,7 @@ FOR_PROGRAMS = [int(s) for s in signal.Signals if s not in (signal.SIGKILL, sign
 """Python, and the zygote, ignore some signals; what runs in the box should not inherit that."""
 
 
-def set_limits(open_files: int, file_mib: int, processes: int | None = None) -> None:
+def set_limits(pid: int, open_files: int, file_mib: int, processes: int | None = None) -> None:
     """Not those of whoever started us: a verdict must not depend on their `ulimit`."""
     most = _ANY if processes is None else processes
     wanted = {
@@ -33,11 +33,11 @@ def set_limits(open_files: int, file_mib: int, processes: int | None = None) -> 
     }
     for limit, values in wanted.items():
         try:
-            resource.setrlimit(limit, values)
-        except ValueError:  # in a container that may not raise it: as far as it goes
-            hard = resource.getrlimit(limit)[1]
+            resource.prlimit(pid, limit, values)
+        except (ValueError, PermissionError):  # in a container that may not raise it
+            hard = resource.prlimit(pid, limit)[1]
             soft = hard if values[0] == _ANY else min(values[0], hard)
-            resource.setrlimit(limit, (soft, hard))
+            resource.prlimit(pid, limit, (soft, hard))
 
 
 def give_up(user_namespace: int | None) -> None:

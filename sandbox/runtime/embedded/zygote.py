@@ -15,7 +15,7 @@ import socket
 import time
 from typing import Any
 
-from sandbox.runtime.embedded import cgroup, filesystem, init, kernel, outside, wire
+from sandbox.runtime.embedded import filesystem, init, kernel, outside, wire
 
 CONTROL_FD = 3
 _NAMESPACES = (
@@ -81,8 +81,6 @@ class Zygote:
 
     def _blank(self, request: dict[str, Any], reply: socket.socket, control: int) -> None:
         """Fork the first process of a box that will wait to be told what to become."""
-        filesystem.prepare(request["folder"])
-        cgroup.make(request["groups"])
         owner = request["owner"]
         user_namespace = self._user_namespace(owner) if owner else None
         rootless = request["rootless"]

@@ -125,6 +125,12 @@ def _entries(
         case "pyc":
             folders = [unpacked(store, p.diff_id) for p in _uncompiled(below)]
             return pyc_entries(_system(store, below), folders, scratch)
+        case "oci":
+            raise ImageFault(
+                f"layer {pin.diff_id} was made elsewhere, yet its lock has no config",
+                hint="lock the image again: stillroom lock image NAME",
+                retry=False,
+            )
 
 
 def _uncompiled(below: Sequence[LayerPin]) -> Sequence[LayerPin]:

@@ -4,20 +4,14 @@ A registry that is away, slow or without the image is no error: the lock can be 
 sends something else is, and so is a `ref` that means another image.
 """
 
-import contextlib
-import gzip
 import json
 import re
-import shutil
-import subprocess
-import zlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import IO
 
 from sandbox.errors import ImageFault
 from sandbox.model.image import ImageLock
 from sandbox.model.task import Digest
+from sandbox.runtime.image.blobs import uncompress
 from sandbox.runtime.image.build import Progress
 from sandbox.runtime.image.skopeo import Bounds, MismatchError, UnavailableError, copy
 from sandbox.runtime.image.stored import hex_of
@@ -25,9 +19,6 @@ from sandbox.runtime.store import sha256_file
 
 REF = re.compile(r"[\w.-]+(:\d+)?/[\w./-]+@sha256:[0-9a-f]{64}", re.ASCII)
 BLOB = re.compile(r"sha256:([0-9a-f]{64})")
-GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-BLOCK = 1 << 20
-BROKEN = (EOFError, gzip.BadGzipFile, zlib.error)
 BOUNDS = Bounds()
 
 
@@ -44,7 +35,7 @@ def pull(lock: ImageLock, folder: Path, progress: Progress, *, bounds: Bounds = 
     try:
         copy(ref, folder / "image", bounds)
         for done, (diff_id, blob) in enumerate(_layers(lock, folder / "image"), start=1):
-            _uncompress(blob, folder / "draft", bounds.bytes)
+            uncompress(blob, folder / "draft", bounds.bytes)
             (folder / "draft").rename(folder / f"{hex_of(diff_id)}.tar")
             progress(f"pulling {lock.name} from {ref}", done, total)
     except MismatchError as e:
@@ -81,36 +72,3 @@ def _blob(image: Path, digest: str) -> Path:
     if name is None:
         raise ValueError(digest)
     return image / name[1]
-
-
-def _uncompress(blob: Path, tar: Path, limit: int) -> None:
-    """By what it is, not by what the manifest calls it: media types are often wrong."""
-    with blob.open("rb") as f:
-        magic = f.read(4)
-    with tar.open("wb") as target:
-        if magic.startswith(GZIP):
-            # What breaks off is kept as far as it goes, and refused for its hash.
-            with gzip.open(blob) as source, contextlib.suppress(*BROKEN):
-                _pour(source.read, target, limit)
-        elif magic == ZSTD:
-            with _zstd(blob) as process:
-                assert process.stdout  # noqa: S101 - for the type checker: PIPE was asked for
-                _pour(process.stdout.read, target, limit)
-        else:
-            with blob.open("rb") as source:
-                _pour(source.read, target, limit)
-
-
-def _zstd(blob: Path) -> subprocess.Popen[bytes]:
-    if shutil.which("zstd") is None:
-        raise UnavailableError("a layer is compressed with zstd, which is not installed")
-    command = ["zstd", "-dcq", str(blob)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-
-
-def _pour(read: Callable[[int], bytes], target: IO[bytes], limit: int) -> None:
-    while block := read(BLOCK):
-        limit -= len(block)
-        if limit < 0:
-            raise UnavailableError("a layer is too large")
-        target.write(block)

@@ -54,7 +54,10 @@ def relock(
 
 def recipe_sha256(recipe: ImageRecipe, base: ImageLock | None) -> str:
     """Of the recipe and the image it stands on: a lock with another one is stale."""
-    return hex_of(digest_of([asdict(recipe), base.config_digest if base else None]))
+    said = asdict(recipe)
+    if recipe.source is None:
+        del said["source"]  # most have none, and had no such key when they were locked
+    return hex_of(digest_of([said, base.config_digest if base else None]))
 
 
 def _resolve(

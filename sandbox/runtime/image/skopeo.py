@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.runtime.image.layout import ARCH
+
 MISMATCH = re.compile(r"digest.* (did|does) not match|(did|does) not match.* digest", re.IGNORECASE)
 LEASHED = """\
 import ctypes, os, sys
@@ -37,7 +39,12 @@ class Bounds:
 
 
 class UnavailableError(Exception):
-    """Why the registry cannot be used now."""
+    """Why an image is not to be had from there. `lasting`: nor will it be in a minute."""
+
+    def __init__(self, why: str, *, lasting: bool = False, hint: str = "") -> None:
+        super().__init__(why)
+        self.lasting = lasting
+        self.hint = hint
 
 
 class MismatchError(Exception):
@@ -45,9 +52,14 @@ class MismatchError(Exception):
 
 
 def copy(ref: str, target: Path, bounds: Bounds) -> None:
-    """Put manifest and blobs of host/name@sha256:… into the new folder `target`, unchanged."""
+    """Put manifest and blobs of host/name@sha256:… into the new folder `target`, unchanged.
+
+    Of host/name:tag too, and of an index the image for boxes: what was had, the manifest says.
+    """
     if shutil.which("skopeo") is None:
-        raise UnavailableError("skopeo is not installed")
+        raise UnavailableError(
+            "skopeo is not installed", lasting=True, hint="apt-get install skopeo"
+        )
     target.mkdir()
     with _running(_command(ref, target, bounds), target.with_name("said")) as process:
         status = _watch(process, target, bounds)
@@ -72,7 +84,8 @@ def _command(ref: str, target: Path, bounds: Bounds) -> list[str]:
     options = ["--preserve-digests", *(["--src-tls-verify=false"] if is_loopback(ref) else [])]
     return [
         *(sys.executable, "-Ic", LEASHED, str(os.getpid())),
-        *("skopeo", "--command-timeout", seconds, "copy", *options),
+        *("skopeo", "--command-timeout", seconds),
+        *("--override-os", "linux", "--override-arch", ARCH, "copy", *options),
         *(f"docker://{ref}", f"dir:{target}"),
     ]
 
@@ -101,7 +114,7 @@ def _watch(process: subprocess.Popen[bytes], target: Path, bounds: Bounds) -> in
         if size != had:
             had, moved = size, now
         if size > bounds.bytes:
-            raise UnavailableError(f"it is larger than {bounds.bytes} bytes")
+            raise UnavailableError(f"it is larger than {bounds.bytes} bytes", lasting=True)
         if now - moved > bounds.stall_seconds:
             raise UnavailableError(f"the registry sent nothing for {bounds.stall_seconds:g} s")
         if now - began > bounds.wall_seconds:

@@ -4,6 +4,7 @@ layers/<hex>.tar, layers/<hex>/ and layers/<hex>.manifest, the folder's fingerpr
 """
 
 import os
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from sandbox.errors import ImageFault
 from sandbox.model.task import Digest
 from sandbox.runtime.image.unpack import fingerprint, unpack
 from sandbox.runtime.store import Store, check_blob
+
+Unpack = Callable[[Path, Path], None]
+"""A tar, into a folder that is not there yet."""
 
 
 def hex_of(digest: Digest) -> str:
@@ -32,21 +36,27 @@ def keep_layer(store: Store, tar: Path, diff_id: Digest) -> None:
     os.replace(tar, place)  # noqa: PTH105
 
 
-def unpacked(store: Store, diff_id: Digest) -> Path:
-    """The layer as a folder, whole: made from its tar when absent or damaged."""
+def unpacked(store: Store, diff_id: Digest, *, how: Unpack = unpack) -> Path:
+    """The layer as a folder, whole: made from its tar when absent or damaged.
+
+    `how`: `unpack`, which is strict, for what we made; `unpack_foreign` for what others did.
+    """
     folder = layer_folder(store, diff_id)
     if not _is_whole(folder):
         with store.lock(f"layer-{hex_of(diff_id)}"):
             if not _is_whole(folder):
-                _unpack_anew(store, diff_id)
+                _unpack_anew(store, diff_id, how)
     return folder
 
 
-def _unpack_anew(store: Store, diff_id: Digest) -> None:
+def _unpack_anew(store: Store, diff_id: Digest, how: Unpack) -> None:
     tar, folder = layer_tar(store, diff_id), layer_folder(store, diff_id)
     check_blob(tar, hex_of(diff_id), f"layer {diff_id}", ImageFault)
+    # Layers from elsewhere hold programs that run as root, whoever starts them: only their owner
+    # may get at them.
+    os.chmod(folder.parent, 0o700)  # noqa: PTH101
     with store.scratch() as scratch:
-        unpack(tar, scratch / "layer")
+        how(tar, scratch / "layer")
         (scratch / "manifest").write_text(fingerprint(scratch / "layer") + "\n")
         if folder.exists():  # damaged: moved aside as a whole, removed with the scratch folder
             folder.rename(scratch / "damaged")

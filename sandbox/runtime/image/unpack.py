@@ -1,5 +1,6 @@
 """A layer's tar to a folder, strictly; and what such a folder looks like, to notice damage."""
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -10,6 +11,8 @@ from pathlib import Path
 from sandbox.errors import ImageFault
 
 BLOCK = 1 << 20
+OPAQUE = ("trusted.overlay.opaque", "user.overlay.opaque")
+"""What tells an overlay that a folder hides those of the layers below, as root and without."""
 
 
 def unpack(tar: Path, folder: Path) -> None:
@@ -92,7 +95,10 @@ class _Unpacking:
 
 
 def fingerprint(folder: Path) -> str:
-    """sha256 over path, type, mode, size, time and link target of everything below, by lstat."""
+    """sha256 over path, type, mode, size, time and link target of everything below, by lstat.
+
+    Also over what only layers from elsewhere have: other owners than root, opaque folders.
+    """
     seen = hashlib.sha256()
     for line in _lines(str(folder), ""):
         seen.update(os.fsencode(line) + b"\n")
@@ -109,6 +115,19 @@ def _lines(folder: str, below: str) -> Iterator[str]:
         # A folder's size is its file system's business.
         size = 0 if is_folder else status.st_size
         target = os.readlink(entry.path) if stat.S_ISLNK(status.st_mode) else ""  # noqa: PTH115
-        yield repr((path, status.st_mode, size, status.st_mtime_ns, target))
+        yield repr((path, status.st_mode, size, status.st_mtime_ns, target, *_owner(status)))
         if is_folder:
+            yield from _opaque(entry.path, path)
             yield from _lines(entry.path, f"{path}/")
+
+
+def _owner(status: os.stat_result) -> tuple[int, ...]:
+    """Nothing for root and for us: layers of our own have no other owners."""
+    owner = (status.st_uid, status.st_gid)
+    return () if owner in ((0, 0), (os.geteuid(), os.getegid())) else owner
+
+
+def _opaque(folder: str, path: str) -> Iterator[str]:
+    with contextlib.suppress(OSError):  # a file system that has no such marks
+        if any(mark in OPAQUE for mark in os.listxattr(folder, follow_symlinks=False)):
+            yield f"opaque {path!r}"

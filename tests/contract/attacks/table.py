@@ -31,7 +31,12 @@ def tried(attacks: Iterable[str]) -> pytest.MarkDecorator:
     """Each attack on each runtime. Where the page says `not held`, it must not be held."""
     page = rows()
     cases = [
-        pytest.param(runtime, attack, marks=[*marks, *_state(page.get(attack), runtime)], id=f"{attack}, {runtime}")
+        pytest.param(
+            runtime,
+            attack,
+            marks=[*marks, *_state(page.get(attack), runtime)],
+            id=f"{attack}, {runtime}",
+        )
         for runtime, marks in RUNTIMES.items()
         for attack in attacks
     ]
@@ -42,7 +47,9 @@ def attack(name: str) -> pytest.MarkDecorator:
     """One attack that is a test of its own, on each runtime."""
     page = rows()
     cases: list[Any] = [
-        pytest.param(runtime, marks=[*marks, *_state(page.get(name), runtime)], id=f"{name}, {runtime}")
+        pytest.param(
+            runtime, marks=[*marks, *_state(page.get(name), runtime)], id=f"{name}, {runtime}"
+        )
         for runtime, marks in RUNTIMES.items()
     ]
     return pytest.mark.parametrize("benches", cases, indirect=True)

@@ -1,6 +1,5 @@
 """Files that are meant for whoever reads them from outside, and for whoever removes them."""
 
-import tarfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -112,7 +111,7 @@ def test_get_never_leads_to_the_host(bench: Bench):
 
     with swapping(bench) as box:
         assert again(get) > 1
-    assert seen == []
+    assert not any(b"of the host" in content for content in seen)
 
 
 @attack("swap a folder for a link while something is put into it")
@@ -131,11 +130,9 @@ def test_a_snapshot_holds_nothing_of_the_host(bench: Bench):
     (place / "secret").write_text("of the host")
     tar = bench.scratch / "tar"
     with swapping(bench) as box:
-        again(lambda: box.snapshot(tar))
-        changed = again(box.changes)
-    assert changed > 0
-    with tarfile.open(tar) as source:
-        assert not any("secret" in name for name in source.getnames())
+        assert again(lambda: box.snapshot(tar)) > 0
+        assert again(box.changes) > 0
+    assert b"of the host" not in tar.read_bytes()
 
 
 @attack("claim a file of a tebibyte")
@@ -169,7 +166,9 @@ def test_pipes_do_not_block_who_reads(bench: Bench):
 
 @attack("write to the image through a hard link")
 def test_hard_links_do_not_lead_into_the_image(bench: Bench):
-    before = {p: p.read_bytes() for e in bench.image.layers if (p := e.folder / "etc/passwd").exists()}
+    before = {
+        p: p.read_bytes() for e in bench.image.layers if (p := e.folder / "etc/passwd").exists()
+    }
     with bench.box() as box:
         sh(box, "ln /etc/passwd /etc/also; echo mine >> /etc/also; chmod 777 /etc/also")
     assert before
@@ -227,9 +226,24 @@ def test_deep_folders_can_be_listed_and_removed(bench: Bench):
 def test_names_are_told_as_they_are(bench: Bench):
     with bench.box() as box:
         python(box, _NAMES)
-        found = {c.path.rpartition("/")[2] for c in box.changes() if c.path.startswith("/tmp/names/")}
+        found = {
+            c.path.rpartition("/")[2] for c in box.changes() if c.path.startswith("/tmp/names/")
+        }
         got = {name.rpartition("/")[2] for name in read_tar(box.get("/tmp/names"))} - {"names"}
-    wanted = {"\udcff\udcfe", "a\nb", "\x1b[31m", "x" * 255, "-rf", "*", "...", " ", ".wh.x", "a\\b", "ä", "\r"}
+    wanted = {
+        "\udcff\udcfe",
+        "a\nb",
+        "\x1b[31m",
+        "x" * 255,
+        "-rf",
+        "*",
+        "...",
+        " ",
+        ".wh.x",
+        "a\\b",
+        "ä",
+        "\r",
+    }
     assert found == wanted
     assert got == wanted
 
@@ -248,7 +262,13 @@ def test_no_daemon_outlives_its_box(bench: Bench):
 def test_what_holds_on_to_pipes_does_not_hold_up_the_end(bench: Bench):
     marker = f"4242.{time.time_ns()}"
     with bench.box() as box:
-        pty = box.open_pty(["sh", "-c", f"trap '' HUP TERM; (trap '' HUP; setsid sleep {marker} &); sleep {marker}"])
+        pty = box.open_pty(
+            [
+                "sh",
+                "-c",
+                f"trap '' HUP TERM; (trap '' HUP; setsid sleep {marker} &); sleep {marker}",
+            ]
+        )
         run(box, "sh", "-c", f"trap '' HUP TERM; setsid sleep {marker} & exit 0")
         see(marker)
         began = time.monotonic()

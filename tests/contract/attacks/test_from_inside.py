@@ -10,7 +10,7 @@ from typing import Any
 
 from sandbox.audit.conformance import Bench
 from sandbox.audit.conformance.tars import Entry, make_tar
-from tests.contract.attacks.table import INSIDE, tried
+from tests.contract.attacks.table import INSIDE, PAGE, tried
 
 PROGRAMS = ("calls", "process1", "places")
 _ATTACK = re.compile(r'^    "([^"]+)": |(?<=, )"([^"]+)": ', re.MULTILINE)
@@ -43,13 +43,15 @@ def test_the_program_was_run_to_its_end_on_every_runtime():
 
 def run_inside(bench: Bench, program: str) -> dict[str, str]:
     """In a box of its own, which has to answer after it."""
-    files = [Entry(name=p.name, content=p.read_bytes()) for p in INSIDE.glob("*.py")]
+    package = INSIDE.relative_to(PAGE.parents[2])
+    files = [Entry(name=str(package / p.name), content=p.read_bytes()) for p in INSIDE.glob("*.py")]
     limits = replace(bench.spec.limits, memory_mib=256)
     with host() as told, bench.box(limits=limits) as box:
         told["places"] = [str(bench.store.root), "/var/lib/docker"]
         box.put(make_tar(files), "/tmp/inside")
-        command = ["python3", f"/tmp/inside/{program}.py", json.dumps(told)]
-        done = box.exec(command, seconds=120)
+        module = ".".join((*package.parts, program))
+        command = ["python3", "-m", module, json.dumps(told)]
+        done = box.exec(command, seconds=120, cwd="/tmp/inside")
         assert done.exit_code == 0, done
         assert box.exec(["echo", "fine"], seconds=30).stdout == b"fine\n"
         assert not box.lost()

@@ -66,7 +66,12 @@ def test_processes_are_not_seen(bench: Bench):
 def test_processes_are_not_killed(bench: Bench):
     with two(bench) as (one, other):
         marker = sleeper(one)
-        run(other, "sh", "-c", "i=2; while [ $i -lt 3000 ]; do kill -KILL $i; i=$((i+1)); done 2>/dev/null; kill -KILL -1")
+        run(
+            other,
+            "sh",
+            "-c",
+            "i=2; while [ $i -lt 3000 ]; do kill -KILL $i; i=$((i+1)); done 2>/dev/null; kill -KILL -1",
+        )
         assert alive(marker)
 
 

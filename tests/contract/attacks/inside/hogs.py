@@ -39,7 +39,10 @@ def segments() -> int:
     LIBC.shmat.restype = ctypes.c_void_p
     while taken < 1024:
         number = LIBC.shmget(0, 8 << 20, 0o1600)
-        if number < 0 or (place := LIBC.shmat(number, None, 0)) in (None, ctypes.c_void_p(-1).value):
+        if number < 0 or (place := LIBC.shmat(number, None, 0)) in (
+            None,
+            ctypes.c_void_p(-1).value,
+        ):
             break
         ctypes.memset(place, 1, 8 << 20)
         taken += 8
@@ -83,7 +86,7 @@ def files() -> int:
 
 
 def _open(path: str, flags: int, most: int) -> int:
-    held = []
+    held: list[int] = []
     try:
         while len(held) < most:
             held.append(os.open(path, flags))

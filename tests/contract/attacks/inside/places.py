@@ -7,8 +7,7 @@ import stat
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(__file__))
-from tries import attempt, report, verdict
+from tests.contract.attacks.inside.tries import attempt, report, verdict
 
 TOLD = json.loads(sys.argv[1])
 """Of the host: a port, the name of an abstract socket."""
@@ -28,7 +27,12 @@ CONTROLS = (
 )  # fmt: skip
 
 
-HARMLESS = ("/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/irq", "/proc/pressure/memory")
+HARMLESS = (
+    "/proc/pressure/cpu",
+    "/proc/pressure/io",
+    "/proc/pressure/irq",
+    "/proc/pressure/memory",
+)
 """What is written there asks to be woken, and is forgotten with the descriptor."""
 
 
@@ -68,7 +72,9 @@ def walk(top: str) -> str:
     found = {}
     for folder, folders, names in os.walk(top):
         if folder == "/proc":
-            folders[:] = [n for n in folders if not n.isdigit() and n not in ("self", "thread-self")]
+            folders[:] = [
+                n for n in folders if not n.isdigit() and n not in ("self", "thread-self")
+            ]
         for name in names:
             path = os.path.join(folder, name)
             # Root opens a file without a mode to write, too; there is nothing behind it.
@@ -83,7 +89,7 @@ def groups() -> str:
         tops = [line.split()[1] for line in f if line.split()[2] in ("cgroup", "cgroup2")]
     found = {}
     for top in tops:
-        found[f"{top}/made"] = attempt(lambda top=top: os.mkdir(f"{top}/made"))
+        found[f"{top}/made"] = attempt(os.mkdir, f"{top}/made")
         for folder, _, names in os.walk(top):
             found |= {f"{folder}/{n}": write(f"{folder}/{n}") for n in names}
     return verdict(found)
@@ -103,10 +109,15 @@ def devices() -> str:
 
 def make_devices() -> str:
     found = {}
-    for name, kind, number in (("vda", stat.S_IFBLK, (254, 0)), ("sda", stat.S_IFBLK, (8, 0)), ("mem", stat.S_IFCHR, (1, 1)), ("null", stat.S_IFCHR, (1, 3))):
+    for name, kind, number in (
+        ("vda", stat.S_IFBLK, (254, 0)),
+        ("sda", stat.S_IFBLK, (8, 0)),
+        ("mem", stat.S_IFCHR, (1, 1)),
+        ("null", stat.S_IFCHR, (1, 3)),
+    ):
         for folder in ("/root", "/dev/shm", "/tmp"):
             path = f"{folder}/made-{name}"
-            found[path] = attempt(lambda p=path, k=kind, n=number: os.mknod(p, k | 0o666, os.makedev(*n)))
+            found[path] = attempt(os.mknod, path, kind | 0o666, os.makedev(*number))
             if found[path] == "OK":
                 found[path] = read(path)
     return verdict(found)
@@ -160,20 +171,36 @@ def loopback() -> str:
 
 
 def engine() -> str:
-    places = ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock")
-    return verdict({path: attempt(lambda p=path: os.stat(p)) for path in places}, {"ENOTDIR"})
+    places = (
+        "/var/run/docker.sock",
+        "/run/docker.sock",
+        "/run/containerd/containerd.sock",
+        "/run/podman/podman.sock",
+    )
+    return verdict({path: attempt(os.stat, path) for path in places}, {"ENOTDIR"})
 
 
 def layers() -> str:
     with open("/proc/self/mountinfo") as f:
         told = f.read()
-    return "held" if not any(place in told for place in TOLD["places"]) else "not held: it is told where its layers are"
+    return (
+        "held"
+        if not any(place in told for place in TOLD["places"])
+        else "not held: it is told where its layers are"
+    )
 
 
 def setuid() -> str:
     """A program that would make anybody root, made by root and started by nobody."""
     subprocess.run("cp /bin/sh /tmp/rootly && chmod 6755 /tmp/rootly", shell=True, check=True)
-    done = subprocess.run(["/tmp/rootly", "-pc", "id -u; id -g"], capture_output=True, user=4242, group=4242, text=True, check=False)
+    done = subprocess.run(
+        ["/tmp/rootly", "-pc", "id -u; id -g"],
+        capture_output=True,
+        user=4242,
+        group=4242,
+        text=True,
+        check=False,
+    )
     return "held" if done.stdout.split() == ["4242", "4242"] else f"not held: {done}"
 
 

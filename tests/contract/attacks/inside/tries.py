@@ -1,4 +1,4 @@
-"""Runs in a box: how an attack is tried, and what became of it. Put beside the others there."""
+"""Runs in a box: how an attack is tried, and what became of it."""
 
 import ctypes
 import errno
@@ -7,33 +7,47 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-REFUSED = {"EPERM", "ENOSYS", "EACCES", "EAFNOSUPPORT", "EROFS", "ESRCH", "ENOENT", "ENODEV", "ENXIO"}
+REFUSED = {
+    "EPERM",
+    "ENOSYS",
+    "EACCES",
+    "EAFNOSUPPORT",
+    "EROFS",
+    "ESRCH",
+    "ENOENT",
+    "ENODEV",
+    "ENXIO",
+}
 """What a wall answers. EINVAL or EFAULT would only say that the attack was not a good one."""
 Try = Callable[[], str]
 
 
 def call(number: int, *arguments: object) -> str:
     """A system call by its number (x86_64), as the error's name, or OK."""
-    passed = [a if isinstance(a, bytes) else ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    passed = [
+        a if isinstance(a, bytes) else ctypes.c_long(a) if isinstance(a, int) else a
+        for a in arguments
+    ]
     ctypes.set_errno(0)
     if LIBC.syscall(ctypes.c_long(number), *passed) >= 0:
         return "OK"
     return errno.errorcode[ctypes.get_errno()]
 
 
-def attempt(act: Callable[[], object]) -> str:
+def attempt(act: Callable[..., object], *arguments: object) -> str:
     try:
-        act()
+        act(*arguments)
     except OSError as e:
         return errno.errorcode.get(e.errno or 0, repr(e))
     return "OK"
 
 
-def verdict(said: dict[str, str], also: set[str] = frozenset()) -> str:
+def verdict(said: dict[str, str], also: AbstractSet[str] = frozenset()) -> str:
     """`held` when every one of the tries was refused; otherwise those that were not."""
-    open_ = {name: result for name, result in said.items() if result not in REFUSED | set(also)}
+    open_ = {name: result for name, result in said.items() if result not in REFUSED | also}
     return "held" if not open_ else f"not held: {open_}"
 
 
