@@ -4,7 +4,6 @@ In the box, with the rights of the box: whatever an archive says, it can do no m
 there could. A bad one ends the child, not the box.
 """
 
-import errno
 import os
 import shutil
 import stat
@@ -142,12 +141,9 @@ def _restore_one(
         return
     path = f"/{member.name}"
     if not (member.isdir() and os.path.isdir(path) and not os.path.islink(path)):
-        try:
-            _remove(path)
-        except OSError as e:
-            if e.errno == errno.EBUSY:
-                return  # something is mounted there, which another runtime may see as a file
-            raise
+        if os.path.ismount(path):
+            return  # which another runtime may see as a file
+        _remove(path)
     mode, member.mode = member.mode, 0o700
     if member.isreg():
         _write_file(tar, member, path)
