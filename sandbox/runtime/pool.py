@@ -12,6 +12,7 @@ from sandbox.runtime.base import BoxSpec
 T = TypeVar("T")
 MOST_BOXES = 32
 MOST_BYTES = 512 << 20
+_REST_SECONDS = 0.02
 
 
 @dataclass(slots=True)
@@ -120,6 +121,8 @@ class Pool(Generic[T]):
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._lacking())
+                # Whoever took one is about to use it: let them have the processor first.
+                self._changed.wait_for(lambda: self._closed, _REST_SECONDS)
                 shelf = self._lacking()
                 if self._closed or shelf is None:
                     return

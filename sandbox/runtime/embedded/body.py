@@ -13,7 +13,7 @@ from typing import Any
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import changeset, upper
 from sandbox.runtime.base import BoxSpec, Change, Snapshot
-from sandbox.runtime.embedded import wire
+from sandbox.runtime.embedded import filesystem, wire
 from sandbox.runtime.embedded.cgroup import Cgroups, Usage
 from sandbox.runtime.embedded.client import Blank
 from sandbox.runtime.ready import readable
@@ -107,7 +107,8 @@ class Body:
             self._blank.close()
             os.close(self._files.upper)
         self._groups.remove(self.name)
-        remove_tree(self._blank.folder)
+        if not filesystem.discard(str(self._blank.folder)):
+            remove_tree(self._blank.folder)
         self._release()
 
     def freeze(self) -> None:

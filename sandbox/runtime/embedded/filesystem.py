@@ -76,6 +76,18 @@ def prepare(folder: str) -> None:
         os.mkdir(os.path.join(folder, name))
 
 
+def discard(folder: str) -> bool:
+    """Remove what `prepare` made. False when there is more in it, which is left."""
+    for name in (f"{WORK}/work", WORK, ROOT, STAGE, UPPER, ""):
+        try:
+            os.rmdir(os.path.join(folder, name))
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return False
+    return True
+
+
 def stage(ground: Ground) -> None:
     """Called in the new mount namespace: everything that no image has a say in."""
     kernel.mount("", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)

@@ -27,7 +27,7 @@ from sandbox.runtime.pool import Pool
 from sandbox.runtime.store import Store, remove_tree
 from sandbox.runtime.watch import Watch
 
-_FIRST_OWNER, _OWNER_STEP, _OWNERS = 200_000, 65536, 1000
+_FIRST_OWNER, _OWNER_STEP = 200_000, 65536
 _MIB = 1 << 20
 _RESERVE_MIB = 256
 """No box is made when the disk has less left than this."""
@@ -211,7 +211,9 @@ class _Crew:
         self._lock = threading.Lock()
         self._mapped = not self._rootless
         self._count = 0
-        self._free = list(range(_OWNERS))
+        self._owners = 0
+        self._free: list[int] = []
+        """Owners that boxes had which are gone."""
         with ExitStack() as undo:
             undo.callback(self._lease.release)
             self._run.mkdir(mode=0o700)
@@ -235,7 +237,8 @@ class _Crew:
             self._mapped = False
             self._destroy_blanks()
             body = self._become(self._blanks.take(), spec)
-        self._blanks.order()
+        with suppress(OSError):  # whoever needs it will hear why
+            self._blanks.order()
         return body
 
     def close(self) -> None:
@@ -249,9 +252,8 @@ class _Crew:
     def _order(self) -> tuple[Blank, socket.socket]:
         with self._lock:
             self._count += 1
-            number = heapq.heappop(self._free) if self._free else self._count % _OWNERS
-        name = f"{self._run.name}.{self._count}"
-        owner = _FIRST_OWNER + number * _OWNER_STEP if self._mapped else 0
+            name = f"{self._run.name}.{self._count}"
+            owner = self._owner() if self._mapped else 0
         ours, theirs = wire.pair()
         blank = Blank(name=name, folder=self._run / name, owner=owner, channel=ours)
         request = {
@@ -263,6 +265,12 @@ class _Crew:
         }
         with theirs:
             return blank, self.zygote.ask(request, [theirs.fileno()])
+
+    def _owner(self) -> int:
+        if self._free:
+            return heapq.heappop(self._free)
+        self._owners += 1
+        return _FIRST_OWNER + (self._owners - 1) * _OWNER_STEP
 
     def _become(self, blank: Blank, spec: BoxSpec) -> Body:
         wanted = spec.limits
@@ -316,7 +324,7 @@ class _Crew:
     def _release(self, blank: Blank) -> None:
         if blank.owner:
             with self._lock:
-                heapq.heappush(self._free, (blank.owner - _FIRST_OWNER) // _OWNER_STEP)
+                heapq.heappush(self._free, blank.owner)
 
 
 def _built(blank: Blank, request: dict[str, Any]) -> tuple[list[str], int]:

@@ -129,10 +129,15 @@ def clean_up(run: str, groups: list[str]) -> None:
         ours = [group for group in ours if not _removed(group)]
         if ours:
             time.sleep(0.002)
+    for name in _listed(run):
+        filesystem.discard(os.path.join(run, name))
     shutil.rmtree(run, onerror=_open_up)
     if not os.path.exists(run):
         with contextlib.suppress(OSError):
             os.unlink(f"{run}.lease")
+    for parent in groups:
+        with contextlib.suppress(OSError):
+            os.rmdir(parent)  # unless another run has boxes in it
 
 
 def _open_up(_function: object, path: str, _error: object) -> None:
