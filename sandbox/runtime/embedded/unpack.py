@@ -11,6 +11,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from typing import IO, cast
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 _TAKEN = frozenset(
     (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE)
@@ -79,17 +80,21 @@ def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: str) -> None:
 
 def _write_file(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> None:
     """In the kernel, from archive to file: buffers of our own would cost more than the file."""
-    source = cast("IO[bytes]", tar.fileobj).fileno()
-    target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    target = os.open(path, _NEW, 0o600)
     try:
-        at, end = member.offset_data, member.offset_data + member.size
-        while at < end:
-            sent = os.sendfile(target, source, at, end - at)
-            if not sent:
-                raise OSError(f"{member.name}: the archive is too short")
-            at += sent
+        _send(tar, member, target)
     finally:
         os.close(target)
+
+
+def _send(tar: tarfile.TarFile, member: tarfile.TarInfo, target: int) -> None:
+    source = cast("IO[bytes]", tar.fileobj).fileno()
+    at, end = member.offset_data, member.offset_data + member.size
+    while at < end:
+        sent = os.sendfile(target, source, at, end - at)
+        if not sent:
+            raise OSError(f"{member.name}: the archive is too short")
+        at += sent
 
 
 def _check_name(name: str) -> None:
@@ -140,27 +145,50 @@ def _restore_one(
         _remove(f"{parent}/{name.removeprefix(_WHITEOUT)}")
         return
     path = f"/{member.name}"
-    if not (member.isdir() and os.path.isdir(path) and not os.path.islink(path)):
-        if os.path.ismount(path):
-            return  # which another runtime may see as a file
-        _remove(path)
-    mode, member.mode = member.mode, 0o700
+    nanoseconds = _nanoseconds(member)
     if member.isreg():
-        _write_file(tar, member, path)
-    else:
-        tar.extract(member, "/", set_attrs=False, numeric_owner=True)
+        _restore_file(tar, member, path, nanoseconds)
+        return
+    if not (member.isdir() and os.path.isdir(path) and not os.path.islink(path)):
+        _make_way(path)
+    tar.extract(member, "/", set_attrs=False, numeric_owner=True)
     if member.islnk():
         return
     os.chown(path, member.uid, member.gid, follow_symlinks=False)
-    nanoseconds = _nanoseconds(member)
-    if member.issym():
-        os.utime(path, ns=(nanoseconds, nanoseconds), follow_symlinks=False)
-        return
-    os.chmod(path, mode)
+    if not member.issym():
+        os.chmod(path, member.mode)
     if member.isdir():
         times.append((path, nanoseconds))  # what is put into it comes first
     else:
-        os.utime(path, ns=(nanoseconds, nanoseconds))
+        os.utime(path, ns=(nanoseconds, nanoseconds), follow_symlinks=False)
+
+
+def _restore_file(
+    tar: tarfile.TarFile, member: tarfile.TarInfo, path: str, nanoseconds: int
+) -> None:
+    """In as few calls as can be: most of a snapshot is files that are new."""
+    try:
+        target = os.open(path, _NEW, member.mode)
+    except FileExistsError:
+        if not _make_way(path):
+            return
+        target = os.open(path, _NEW, member.mode)
+    try:
+        _send(tar, member, target)
+        if (member.uid, member.gid) != (0, 0):
+            os.fchown(target, member.uid, member.gid)
+            os.fchmod(target, member.mode)  # a new owner costs a file its special bits
+        os.utime(target, ns=(nanoseconds, nanoseconds))
+    finally:
+        os.close(target)
+
+
+def _make_way(path: str) -> bool:
+    """Remove what is there. False for what is mounted there, and another runtime sees as a file."""
+    if os.path.ismount(path):
+        return False
+    _remove(path)
+    return True
 
 
 def _remove(path: str) -> None:
