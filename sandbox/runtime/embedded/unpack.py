@@ -177,7 +177,8 @@ def _restore_file(
         _send(tar, member, target)
         if (member.uid, member.gid) != (0, 0):
             os.fchown(target, member.uid, member.gid)
-            os.fchmod(target, member.mode)  # a new owner costs a file its special bits
+        if member.mode & 0o7000:
+            os.fchmod(target, member.mode)  # writing, and a new owner, cost a file these bits
         os.utime(target, ns=(nanoseconds, nanoseconds))
     finally:
         os.close(target)
