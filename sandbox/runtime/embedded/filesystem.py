@@ -8,7 +8,7 @@ they must not tell it where on the host it lives.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -106,10 +106,12 @@ def stage(ground: Ground) -> None:
         kernel.mount_mapped(".", _OWN, ground.user_namespace)
 
 
-def build(ground: Ground, layout: Layout) -> tuple[int, list[str]]:
+def build(ground: Ground, layout: Layout, hand_over: Callable[[int], None]) -> list[str]:
     """Called after `stage`, still as the host's root; ends inside the box.
 
-    Returns a descriptor of the upper folder, and the paths that were made in it.
+    `hand_over`: takes a descriptor of the upper folder, which is closed before any path of the
+    image is looked at: one in there may be a link to /proc/self/fd, and from that folder to all
+    that is above it on the host. Returns the paths that had to be made.
     """
     if layout.terminals != TERMINALS:
         target = f"{STAGE}/dev/pts"
@@ -122,7 +124,9 @@ def build(ground: Ground, layout: Layout) -> tuple[int, list[str]]:
     with _as_owner(ground):
         flags = kernel.MS_RELATIME | kernel.MS_NODEV
         kernel.mount("overlay", ROOT, "overlay", flags, options)
-        return upper, _enter(layout, trees)
+        hand_over(upper)
+        os.close(upper)
+        return _enter(layout, trees)
 
 
 def _enter(layout: Layout, trees: list[tuple[int, str]]) -> list[str]:

@@ -55,8 +55,8 @@ def _build_and_end(ground: filesystem.Ground, control: int) -> None:
         wire.send(channel, {"staged": True})
         request, _ = wire.receive(channel)
         if request is not None:
-            upper, made = _build(ground, request)
-            wire.send(channel, {"made": made}, [upper])
+            made = _build(ground, request, channel)
+            wire.send(channel, {"made": made})
             status = 0
     except BaseException as e:  # noqa: BLE001 - the child's boundary: say it, then end
         wire.tell_error(channel, e)
@@ -64,7 +64,7 @@ def _build_and_end(ground: filesystem.Ground, control: int) -> None:
         os._exit(status)
 
 
-def _build(ground: filesystem.Ground, request: dict[str, Any]) -> tuple[int, list[str]]:
+def _build(ground: filesystem.Ground, request: dict[str, Any], channel: socket.socket) -> list[str]:
     layout = filesystem.Layout(
         lowers=request["lowers"],
         workdir=request["workdir"],
@@ -75,10 +75,12 @@ def _build(ground: filesystem.Ground, request: dict[str, Any]) -> tuple[int, lis
         mounts=[(source, target) for source, target in request["mounts"]],
         tmpfs=request["tmpfs"],
     )
-    upper, made = filesystem.build(ground, layout)
+    made = filesystem.build(
+        ground, layout, lambda upper: wire.send(channel, {"upper": True}, [upper])
+    )
     kernel.set_hostname(request["hostname"])
     privileges.set_limits(_FIRST, request["open_files"], request["file_mib"], request["processes"])
-    return upper, made
+    return made
 
 
 def _network() -> None:
