@@ -5,6 +5,9 @@ import select
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
+_MOST_SECONDS = 2_000_000.0
+"""A poll's milliseconds have 31 bits. Who waits for longer asks again."""
+
 
 class HasDescriptor(Protocol):
     def fileno(self) -> int: ...
@@ -30,4 +33,6 @@ def _wait(items: Iterable[T], event: int, seconds: float) -> list[T]:
         number = item if isinstance(item, int) else item.fileno()
         by_number[number] = item
         poll.register(number, event)
-    return [by_number[n] for n, _ in poll.poll(math.ceil(max(seconds, 0.0) * 1000))]
+    # In this order: what is no number compares as neither less nor more.
+    seconds = min(max(0.0, seconds), _MOST_SECONDS)
+    return [by_number[n] for n, _ in poll.poll(math.ceil(seconds * 1000))]

@@ -81,7 +81,11 @@ def write(path: str, value: str) -> None:
 
 def mount(source: str, target: str, kind: str, flags: int = 0, data: str = "") -> None:
     result = _libc.mount(
-        source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode()
+        os.fsencode(source),
+        os.fsencode(target),
+        kind.encode(),
+        ctypes.c_ulong(flags),
+        data.encode(),
     )
     _checked(result, f"mount {kind or 'bind'} on {target}")
 
@@ -135,13 +139,13 @@ def detached(source: str, user_namespace: int | None, *, read_only: bool = True)
 def attach(tree: int, target: str) -> None:
     """Mount what `detached` gave."""
     result = _libc.syscall(
-        _MOVE_MOUNT, tree, b"", _AT_FDCWD, target.encode(), _MOVE_MOUNT_F_EMPTY_PATH
+        _MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode(target), _MOVE_MOUNT_F_EMPTY_PATH
     )
     _checked(result, f"move_mount on {target}")
 
 
 def _open_tree(source: str, flags: int) -> int:
-    result = _libc.syscall(_OPEN_TREE, _AT_FDCWD, source.encode(), flags | os.O_CLOEXEC)
+    result = _libc.syscall(_OPEN_TREE, _AT_FDCWD, os.fsencode(source), flags | os.O_CLOEXEC)
     return _checked(result, f"open_tree {source}")
 
 
@@ -229,7 +233,8 @@ def may_set_groups() -> bool:
 
 
 def set_hostname(name: str) -> None:
-    _checked(_libc.sethostname(name.encode(), len(name)), "sethostname")
+    data = name.encode()
+    _checked(_libc.sethostname(data, len(data)), "sethostname")
 
 
 def fork_into(kinds: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 Each function forks a child of the zygote, which joins the box's namespaces as far as it must.
 """
 
+import errno
 import os
 import socket
 import stat
@@ -13,6 +14,8 @@ from sandbox.runtime import folders
 from sandbox.runtime.embedded import kernel, privileges, spawn, wire
 
 _PATH_BYTES = 4096
+_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+"""A link in a circle leads nowhere, too: an agent can make one where its work has to be."""
 _JOINED = (
     kernel.CLONE_NEWNS
     | kernel.CLONE_NEWNET
@@ -32,12 +35,12 @@ def get(request: dict[str, Any], reply: socket.socket, mounts: int, out: int) ->
     try:
         kernel.close_all_but({0, 1, 2, reply.fileno(), mounts, out})
         kernel.join_namespace(mounts, kernel.CLONE_NEWNS)
-        os.lstat(request["path"])
+        if _leads_nowhere(request["path"]):
+            wire.send(reply, {"missing": True})
+            return
         with os.fdopen(out, "wb") as f, tarfile.open(fileobj=f, mode="w|") as tar:
             _add(tar, request["path"])
         wire.send(reply, {"done": True})
-    except (FileNotFoundError, NotADirectoryError):
-        wire.send(reply, {"missing": True})
     except BaseException as e:  # noqa: BLE001 - the child's boundary: say it, then end
         wire.tell_error(reply, e)
     finally:
@@ -96,6 +99,16 @@ def _become(
         os.write(say, (str(e) or type(e).__name__).encode())
     finally:
         os._exit(1)
+
+
+def _leads_nowhere(path: str) -> bool:
+    try:
+        os.lstat(path)
+    except OSError as e:
+        if e.errno in _NOWHERE:
+            return True
+        raise
+    return False
 
 
 def _add(tar: tarfile.TarFile, top: str) -> None:

@@ -11,6 +11,8 @@ _CAPABILITIES = {
     "NET_BIND_SERVICE": 10, "SYS_CHROOT": 18,
 }  # fmt: skip
 _KEEP = sum(1 << n for n in _CAPABILITIES.values())
+_NICE = 13
+"""RLIMIT_NICE, which Python does not name."""
 _STACK_BYTES, _ANY, _MIB = 8 << 20, resource.RLIM_INFINITY, 1 << 20
 _FILTER = seccomp.program()
 """Made once, in the zygote: every box has the same."""
@@ -30,6 +32,9 @@ def set_limits(pid: int, open_files: int, file_mib: int, processes: int | None =
         resource.RLIMIT_DATA: (_ANY, _ANY),
         resource.RLIMIT_FSIZE: (file_mib * _MIB, file_mib * _MIB),
         resource.RLIMIT_NPROC: (most, most),
+        # Real time and a better `nice` take the processor from the whole machine.
+        resource.RLIMIT_RTPRIO: (0, 0),
+        _NICE: (0, 0),
     }
     for limit, values in wanted.items():
         try:

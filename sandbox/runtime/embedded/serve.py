@@ -31,6 +31,8 @@ def serve(channel: socket.socket) -> None:
 
 
 def _answer(request: dict[str, Any], fds: list[int], running: dict[int, socket.socket]) -> None:
+    if not fds:
+        return  # we have all the descriptors we may have; whoever asked sees their end closed
     reply = socket.socket(fileno=fds.pop(0))
     try:
         match request["op"]:
@@ -51,12 +53,18 @@ def _answer(request: dict[str, Any], fds: list[int], running: dict[int, socket.s
                 reply.close()
             case other:
                 raise OSError(f"unknown request {other}")
-    except OSError as e:
-        _tell(reply, {"error": f"{e.strerror}: {e.filename}" if e.filename else str(e)})
+    except Exception as e:  # noqa: BLE001 - whatever was asked for, the box goes on
+        _tell(reply, {"error": _why(e)})
         reply.close()
     finally:
         for fd in fds:
             os.close(fd)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.strerror}: {error.filename}"
+    return str(error) or type(error).__name__
 
 
 def _kill_all(running: dict[int, socket.socket]) -> None:

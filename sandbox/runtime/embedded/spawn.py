@@ -71,10 +71,10 @@ def become(request: dict[str, Any], fds: list[int], terminal: str | None = None)
 
 
 def _spawn(request: dict[str, Any], actions: list[tuple[Any, ...]]) -> int:
-    os.chdir(request["cwd"])
-    # The search for the program goes by our own PATH, not by the one it is given.
-    os.environ["PATH"] = request["env"].get("PATH", os.defpath)
     try:
+        os.chdir(request["cwd"])
+        # The search for the program goes by our own PATH, not by the one it is given.
+        os.environ["PATH"] = request["env"].get("PATH", os.defpath)
         return os.posix_spawnp(
             request["argv"][0],
             request["argv"],
@@ -93,7 +93,12 @@ def _spawn(request: dict[str, Any], actions: list[tuple[Any, ...]]) -> int:
 def _fork(request: dict[str, Any], fds: list[int], terminal: str | None) -> int:
     """For another user: posix_spawn cannot change who somebody is."""
     said, say = os.pipe2(os.O_CLOEXEC)
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:  # the box is full
+        os.close(said)
+        os.close(say)
+        raise
     if pid == 0:
         try:
             become(request, fds, terminal)

@@ -89,7 +89,7 @@ def follow(
     try:
         while True:
             left = until - time.monotonic()
-            if left <= 0:
+            if not left > 0:  # what is no number never is
                 return TIMED_OUT
             watched: list[socket.socket | int] = [reply, *waiting]
             ready = readable(watched, left)

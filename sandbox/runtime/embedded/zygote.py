@@ -48,10 +48,12 @@ def main(run: str, groups: list[str]) -> None:
         if request is None:
             break
         _reap()
+        if not fds:
+            continue  # no room for more descriptors; whoever asked sees their end closed
         reply = socket.socket(fileno=fds[0])
         try:
             zygote.answer(request, fds, reply)
-        except (OSError, KeyError, TypeError) as e:
+        except Exception as e:  # noqa: BLE001 - whatever was asked for, the other boxes go on
             wire.tell_error(reply, e)
         finally:
             reply.close()
@@ -98,12 +100,16 @@ class Zygote:
                 wire.tell_error(socket.socket(fileno=os.dup(control)), e)
             finally:
                 os._exit(1)
-        if rootless:
-            _map(pid, 0, 1)
-        mounts = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
-        wire.send(reply, {"pid": pid}, [pidfd, mounts])
-        os.close(pidfd)
-        os.close(mounts)
+        try:
+            if rootless:
+                _map(pid, 0, 1)
+            mounts = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                wire.send(reply, {"pid": pid}, [pidfd, mounts])
+            finally:
+                os.close(mounts)
+        finally:
+            os.close(pidfd)
 
     def _user_namespace(self, owner: int) -> int:
         """A namespace in which 0… is the host's owner…; it lives as long as its descriptor."""
