@@ -15,6 +15,9 @@ LOOK_SECONDS = 1.0
 SHARE = 0.05
 """Of the time, spent on measuring: boxes with many files are measured less often."""
 
+ALARM_BYTES = 256 << 20
+"""When the disk has so much less left than at the last look, the next one does not wait."""
+
 Clock = Callable[[], float]
 
 
@@ -31,8 +34,14 @@ class Watched(Protocol):
 class Watch:
     """Its thread lives as long as there is a box to watch. Safe to use from several threads."""
 
-    def __init__(self, clock: Clock = time.monotonic) -> None:
+    def __init__(self, clock: Clock = time.monotonic, free: Callable[[], int] = lambda: 0) -> None:
+        """`free`: the bytes that are left on the disk.
+
+        A box with so many files that it is measured rarely could fill all of it in between.
+        """
         self._clock = clock
+        self._free = free
+        self._left = 0
         self._changed = threading.Condition()
         self._boxes: dict[int, tuple[Watched, int]] = {}
         self._thread: threading.Thread | None = None
@@ -68,6 +77,7 @@ class Watch:
         """Measure every box once; returns how many seconds to rest."""
         with self._changed:
             boxes = list(self._boxes.values())
+        self._left = self._free()
         began = self._clock()
         for box, limit in boxes:
             self._measure(box, limit)
@@ -76,20 +86,27 @@ class Watch:
     def _measure(self, box: Watched, limit: int) -> None:
         with contextlib.suppress(Fault, OSError):
             used = box.disk_bytes()
-            if used > limit and self._still(box):
+            if used > limit and self._taken(box):
                 box.over_disk(used)
-                self.remove(box)
 
-    def _still(self, box: Watched) -> bool:
+    def _taken(self, box: Watched) -> bool:
+        """Watch it no longer; False when nobody did. Before it is told: then it may come again."""
         with self._changed:
-            return id(box) in self._boxes
+            return self._boxes.pop(id(box), None) is not None
 
     def _run(self) -> None:
         rest = LOOK_SECONDS
+        while self._rested(rest):
+            rest = self.look()
+
+    def _rested(self, seconds: float) -> bool:
+        """False when there is nothing left to watch."""
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: not self._boxes, rest)
+                self._changed.wait_for(lambda: not self._boxes, min(seconds, LOOK_SECONDS))
                 if not self._boxes:
                     self._thread = None
-                    return
-            rest = self.look()
+                    return False
+            seconds -= LOOK_SECONDS
+            if seconds <= 0 or self._free() < self._left - ALARM_BYTES:
+                return True

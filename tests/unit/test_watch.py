@@ -124,3 +124,26 @@ def test_it_looks_by_itself():
     watch.add(box, LIMIT)
     assert eventually(lambda: box.told == [LIMIT + 1])
     watch.close()
+
+
+def test_a_disk_that_fills_up_is_reason_to_look_at_once():
+    clock, left = Clock(), [1 << 40]
+    watch, box = Watch(clock, free=lambda: left[0]), FakeBox(clock, seconds=10)
+    watch.add(box, LIMIT)
+    assert eventually(lambda: clock.now > 0)
+    box.used, left[0] = LIMIT + 1, 1 << 39
+    assert eventually(lambda: box.told == [LIMIT + 1])
+    watch.close()
+
+
+def test_a_box_that_comes_back_while_it_is_told_is_watched_again(watch):
+    class Reset(FakeBox):
+        def over_disk(self, used: int) -> None:
+            super().over_disk(used)
+            watch.add(self, LIMIT)
+
+    box = Reset(used=LIMIT + 1)
+    watch.add(box, LIMIT)
+    watch.look()
+    watch.look()
+    assert box.told == [LIMIT + 1, LIMIT + 1]
