@@ -3,6 +3,7 @@
 import fcntl
 import os
 import secrets
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ class Lease:
         except OSError as e:
             os.close(self._fd)
             raise RuntimeFault(f"{path} is held by another run", retry=False) from e
+        _HELD.add(self)
 
     @classmethod
     def fresh(cls, folder: Path) -> "Lease":
@@ -68,6 +70,18 @@ class Lease:
         tb: TracebackType | None,
     ) -> None:
         self.release()
+
+
+_HELD: weakref.WeakSet[Lease] = weakref.WeakSet()
+
+
+def _let_go() -> None:
+    """In a forked child: a lock is held as long as any copy of its descriptor is open."""
+    for lease in list(_HELD):
+        lease.let_go()
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 def orphans(folder: Path) -> Iterator[Lease]:

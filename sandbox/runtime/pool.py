@@ -124,11 +124,13 @@ class Pool(Generic[T]):
                 # Whoever took one is about to use it: let them have the processor first.
                 self._changed.wait_for(lambda: self._closed, _REST_SECONDS)
                 shelf = self._lacking()
-                if self._closed or shelf is None:
+                if self._closed:
                     return
+            if shelf is None:  # it is wanted no more
+                continue
             try:
                 box = self._make(shelf.spec)
-            except Fault:
+            except Exception:  # noqa: BLE001 - the thread must go on, for other specs
                 # Whoever asks for a box hears why; here it would be tried for ever.
                 self._want_less(shelf, 0)
                 continue

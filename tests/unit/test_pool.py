@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -130,3 +131,30 @@ def test_closing_drops_everything_and_nothing_is_made_afterwards(shop: Workshop)
     pool.keep(SPEC, 2)
     assert pool.take(SPEC) is None
     assert not shop.alive
+
+
+def test_changing_one_s_mind_does_not_end_the_filling(shop: Workshop):
+    pool = shop.pool()
+    for _ in range(5):
+        pool.keep(SPEC, 1)
+        time.sleep(0.005)
+        pool.keep(SPEC, 0)
+        time.sleep(0.05)
+    pool.keep(SPEC, 1)
+    assert pool.full(SPEC, SECONDS)
+    pool.close()
+    assert not shop.alive
+
+
+def test_whatever_goes_wrong_with_one_others_are_made(shop: Workshop):
+    def fail(_: BoxSpec) -> int:
+        raise OSError
+
+    pool = Pool(
+        lambda spec: fail(spec) if spec == OTHER else shop.make(spec), shop.drop, lambda _: 1
+    )
+    pool.keep(OTHER, 1)
+    assert pool.full(OTHER, SECONDS)
+    pool.keep(SPEC, 1)
+    assert pool.full(SPEC, SECONDS)
+    pool.close()

@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,12 +17,15 @@ from sandbox.runtime.base import BoxSpec, Change, Snapshot
 from sandbox.runtime.embedded import filesystem, wire
 from sandbox.runtime.embedded.cgroup import Cgroups, Usage
 from sandbox.runtime.embedded.client import Blank
+from sandbox.runtime.embedded.unnamed import unnamed_bytes
 from sandbox.runtime.ready import readable
 from sandbox.runtime.store import remove_tree
 
 _DYING_SECONDS = 1.0
 """Its channel may be closed a moment before it is dead."""
 _DEAD_SECONDS = 30.0
+_TAKEN_IN = struct.pack("ll", 30, 0)
+"""How long a request waits for room in the channel: seconds, and microseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,9 @@ class Body:
         self._files = files
         self._release = release
         self._lock = threading.RLock()
+        self._talk = threading.Lock()
+        """Not the same: who talks to a box that stands still must not keep it from being thawed."""
+        blank.channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TAKEN_IN)
         self._frozen = False
         self.stopped = self.gone = False
 
@@ -63,7 +70,7 @@ class Body:
         """Send a request to its first process; the answers come on what is returned."""
         ours, theirs = wire.pair()
         try:
-            with self._lock, theirs:
+            with self._talk, theirs:
                 if self.gone:
                     raise RuntimeFault("the box is gone")
                 wire.send(self._blank.channel, message, [theirs.fileno(), *fds])
@@ -114,7 +121,11 @@ class Body:
     def freeze(self) -> None:
         with self._lock:
             self._require_alive()
-            self._groups.freeze(self.name)
+            try:
+                self._groups.freeze(self.name)
+            except OSError:
+                self._groups.thaw(self.name)  # half frozen, it could not even be killed
+                raise
             self._frozen = True
 
     def thaw(self) -> None:
@@ -154,12 +165,23 @@ class Body:
             )
 
     def disk_bytes(self) -> int:
+        """Files that were deleted and are open still take their place, and count."""
         with self._lock:
             folder = os.dup(self._upper())
         try:
-            return upper.disk_bytes(folder)
+            return self._named_bytes(folder) + unnamed_bytes(
+                self._groups.processes(self.name), folder
+            )
         finally:
             os.close(folder)
+
+    def _named_bytes(self, folder: int) -> int:
+        try:
+            return upper.disk_bytes(folder)
+        except RuntimeFault:
+            # Folders that are moved all the time are not seen in one piece, unless it stands still.
+            with self.still():
+                return upper.disk_bytes(folder)
 
     def usage(self) -> Usage:
         return self._groups.usage(self.name)

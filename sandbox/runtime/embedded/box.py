@@ -21,7 +21,9 @@ from sandbox.runtime.embedded.streams import TIMED_OUT, EmbeddedPty, Stream, fol
 from sandbox.runtime.ready import readable
 
 _BLOCK = 1 << 16
-_KILL_SECONDS = 30.0
+ANSWER_SECONDS, PUT_SECONDS = 30.0, 600.0
+"""What runs in a box can keep its first process from answering: by stopping what that starts, for
+one. Nobody waits for it without an end."""
 NOTHING = Stats(
     memory_bytes=0, processes=0, cpu_seconds=0, disk_bytes=0, terminals=0, oom_kills=0,
     forks_refused=0,
@@ -37,6 +39,8 @@ class House:
     create: Callable[[BoxSpec], "EmbeddedBox"]
     dispose: Callable[[Body], None]
     """Destroy it, some time soon."""
+    watch: Callable[["EmbeddedBox"], None]
+    """Hold it to its disk limit from now on."""
     scratch: Callable[[], AbstractContextManager[Path]]
     forget: Callable[["EmbeddedBox"], None]
 
@@ -51,6 +55,8 @@ class EmbeddedBox:
         self._told = NOTHING
         self._over = ""
         """Why its watch stopped it, and that this was not told yet."""
+        self._measured = body
+        """What its watch looked at last."""
         self._kept = ExitStack()
         """What is needed as long as it is."""
 
@@ -66,7 +72,7 @@ class EmbeddedBox:
     ) -> EmbeddedPty:
         request = self._program("terminal", argv, env, cwd, user) | {"pty": [rows, cols]}
         reply = self._body.ask(request, [])
-        message, fds = wire.receive(reply)
+        message, fds = _answer(reply, ANSWER_SECONDS)
         if message is None or "error" in message:
             reply.close()
             raise RuntimeFault(f"cannot start {argv[0]} in the box: {_said(message)}")
@@ -113,7 +119,7 @@ class EmbeddedBox:
         with tempfile.TemporaryFile() as source:
             source.write(archive)
             source.seek(0)
-            done = self._done({"op": "put", "folder": folder}, [source.fileno()])
+            done = self._done({"op": "put", "folder": folder}, [source.fileno()], PUT_SECONDS)
         if done != {"exit": 0}:
             raise RuntimeFault(f"cannot unpack files in {folder} of the box: {_said(done)}")
 
@@ -126,8 +132,8 @@ class EmbeddedBox:
             reply = self._house.ask_zygote({"op": "get", "path": path}, fds)
         except BaseException as e:
             os.close(read_end)
-            if isinstance(e, OSError):
-                raise RuntimeFault(f"cannot read {path} of the box: {e}") from e
+            if isinstance(e, OSError | ValueError):
+                raise RuntimeFault(f"cannot read {path[:1000]} of the box: {e}") from e
             raise
         finally:
             os.close(write_end)
@@ -156,8 +162,11 @@ class EmbeddedBox:
             old, self._body = self._body, self._house.make(self.spec)
             self._over = ""
             self._told = NOTHING
-        old.stop()
-        self._house.dispose(old)
+            self._house.watch(self)  # which may have ended, with the box that is gone
+        try:
+            old.stop()
+        finally:
+            self._house.dispose(old)
 
     def freeze(self) -> None:
         with _faults("freeze the box"):
@@ -168,7 +177,7 @@ class EmbeddedBox:
             self._body.thaw()
 
     def kill_all(self) -> None:
-        done = self._done({"op": "kill"}, [], seconds=_KILL_SECONDS)
+        done = self._done({"op": "kill"}, [], ANSWER_SECONDS)
         if done != {"exit": 0}:
             raise RuntimeFault(f"cannot kill what runs in the box: {_said(done)}")
 
@@ -186,13 +195,20 @@ class EmbeddedBox:
 
     def disk_bytes(self) -> int:
         """For the watch over its disk limit."""
-        return self._body.disk_bytes()
+        self._measured = self._body
+        return self._measured.disk_bytes()
 
     def over_disk(self, used: int) -> None:
         """Told by that watch: it has used too much."""
         del used
-        self._over = limits.disk(self.spec.limits)
-        self._body.stop()
+        with self._lock:
+            if self._body.gone:
+                return
+            if self._body is not self._measured:
+                self._house.watch(self)  # that was before a reset
+                return
+            self._over = limits.disk(self.spec.limits)
+            self._body.stop()
 
     def reached(self) -> str:
         with self._lock:
@@ -208,8 +224,9 @@ class EmbeddedBox:
         return self._body.lost()
 
     def destroy(self) -> None:
-        self._house.forget(self)
-        self._body.destroy()
+        with self._lock:  # a reset that is under way would give it another body
+            self._house.forget(self)
+            self._body.destroy()
         self._kept.close()
 
     def __enter__(self) -> Self:
@@ -226,6 +243,8 @@ class EmbeddedBox:
         cwd: str | None,
         user: str | None,
     ) -> dict[str, Any]:
+        if not argv:
+            raise RuntimeFault("no program was named", retry=False)
         return {
             "op": op,
             "argv": list(argv),
@@ -266,12 +285,10 @@ class EmbeddedBox:
         )
 
     def _done(
-        self, request: dict[str, Any], fds: list[int], seconds: float = float("inf")
+        self, request: dict[str, Any], fds: list[int], seconds: float
     ) -> dict[str, Any] | None:
         with self._body.ask(request, fds) as reply:
-            if seconds != float("inf") and not readable([reply], seconds):
-                return {"error": f"no answer in {seconds:.0f} seconds"}
-            return wire.receive(reply)[0]
+            return _answer(reply, seconds)[0]
 
 
 class _faults:  # noqa: N801 - it reads as a statement
@@ -283,7 +300,7 @@ class _faults:  # noqa: N801 - it reads as a statement
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, tb: object) -> None:
-        if isinstance(error, OSError):
+        if isinstance(error, OSError | ValueError):  # the latter: a request that is too long
             raise RuntimeFault(f"cannot {self._doing}: {error}") from error
 
 
@@ -296,6 +313,12 @@ def _blocks(path: str, read_end: int, reply: socket.socket) -> Iterator[bytes]:
         raise RuntimeFault(f"cannot read {path} of the box: {_said(message)}")
     if "missing" in message:
         raise FileNotFoundError(path)
+
+
+def _answer(reply: socket.socket, seconds: float) -> tuple[dict[str, Any] | None, list[int]]:
+    if not readable([reply], seconds):
+        return {"error": f"no answer in {seconds:.0f} seconds"}, []
+    return wire.receive(reply)
 
 
 def _said(message: dict[str, Any] | None) -> str:

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -48,6 +49,7 @@ class Zygote:
             assert self._process.stdin  # noqa: S101 - for the type checker: PIPE was asked for
             self._process.stdin.write(_program(theirs.fileno(), str(run), groups))
             self._process.stdin.close()
+        _OPEN.add(self)
 
     def alive(self) -> bool:
         return self._process.poll() is None
@@ -63,6 +65,10 @@ class Zygote:
             raise
         return ours
 
+    def let_go(self) -> None:
+        """Have no part in its life: it ends when nobody holds this."""
+        self._socket.close()
+
     def close(self) -> None:
         """It removes what is left of the run, then ends."""
         self._socket.close()
@@ -71,6 +77,9 @@ class Zygote:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+_OPEN: weakref.WeakSet[Zygote] = weakref.WeakSet()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,9 +122,12 @@ class Blank:
 class Blanks:
     """Ordered ahead of time: joining control groups takes longer than all the rest of a box."""
 
-    def __init__(self, order: Callable[[], tuple[Blank, socket.socket]]) -> None:
-        """`order`: ask for one; its answer comes on the socket."""
+    def __init__(
+        self, order: Callable[[], tuple[Blank, socket.socket]], discard: Callable[[Blank], None]
+    ) -> None:
+        """`order`: ask for one; its answer comes on the socket. `discard`: one that went wrong."""
         self._order = order
+        self._discard = discard
         self._lock = threading.Lock()
         self._ordered: deque[tuple[Blank, socket.socket]] = deque()
 
@@ -123,7 +135,7 @@ class Blanks:
         """The one that was ordered first, as soon as it is there. Raises OSError."""
         with self._lock:
             blank, reply = self._ordered.popleft() if self._ordered else self._order()
-        return _delivered(blank, reply)
+        return self._delivered(blank, reply)
 
     def order(self) -> None:
         """Have some made for those who come next: called when a box is finished."""
@@ -137,24 +149,31 @@ class Blanks:
             left = []
             while self._ordered:
                 with suppress(OSError):
-                    left.append(_delivered(*self._ordered.popleft()))
+                    left.append(self._delivered(*self._ordered.popleft()))
             return left
 
+    def _delivered(self, blank: Blank, reply: socket.socket) -> Blank:
+        try:
+            with reply:
+                answer, fds = wire.receive(reply)
+            if answer is None or "error" in answer:
+                raise OSError((answer or {}).get("error", "the process that makes boxes has died"))
+            blank.pid = answer["pid"]
+            blank.pidfd, blank.mounts = fds
+            blank.hear()  # that it is staged
+        except BaseException:
+            self._discard(blank)
+            raise
+        return blank
 
-def _delivered(blank: Blank, reply: socket.socket) -> Blank:
-    with reply:
-        answer, fds = wire.receive(reply)
-    if answer is None or "error" in answer:
-        blank.close()
-        raise OSError((answer or {}).get("error", "the process that makes boxes has died"))
-    blank.pid = answer["pid"]
-    blank.pidfd, blank.mounts = fds
-    try:
-        blank.hear()  # that it is staged
-    except OSError:
-        blank.kill()
-        raise
-    return blank
+
+def _let_go() -> None:
+    """In a child that the user's process has forked, and which may live on when that is gone."""
+    for zygote in list(_OPEN):
+        zygote.let_go()
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 def _program(control: int, run: str, groups: list[str]) -> bytes:

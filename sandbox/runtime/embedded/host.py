@@ -52,7 +52,7 @@ class EmbeddedRuntime:
         self._pool: Pool[Body] = Pool(
             self._build, Body.destroy, lambda body: body.usage().memory_bytes
         )
-        self._watch = Watch()
+        self._watch = Watch(free=self._left_on_disk)
         self._janitor = ThreadPoolExecutor(1, "disposal of boxes")
 
     def capabilities(self) -> Capabilities:
@@ -85,7 +85,7 @@ class EmbeddedRuntime:
             box = EmbeddedBox(spec, self._take(spec), self._house())
             with self._lock:
                 self._boxes[box.id] = box
-        self._watch.add(box, spec.limits.disk_mib * _MIB)
+            self._watch_over(box)
         return box
 
     def warm(self, spec: BoxSpec, boxes: int) -> None:
@@ -120,26 +120,37 @@ class EmbeddedRuntime:
         self._gate.close()
         self._pool.close()
         self._watch.close()
-        for box in list(self._boxes.values()):
-            box.destroy()
-        self._janitor.shutdown()
         with self._lock:
-            crew, self._crew = self._crew, None
-        if crew:
-            crew.close()
+            boxes, crew, self._crew = list(self._boxes.values()), self._crew, None
+        with ExitStack() as all_of_it:  # the last first; one that fails keeps no other from it
+            if crew:
+                all_of_it.callback(crew.close)
+            all_of_it.callback(self._janitor.shutdown)
+            for box in boxes:
+                all_of_it.callback(box.destroy)
 
     def _house(self) -> House:
         return House(
             ask_zygote=self._ask_zygote,
-            make=self._take,
+            make=self._make_again,
             create=self.create,
             dispose=self._dispose,
+            watch=self._watch_over,
             scratch=self._store.scratch,
             forget=self._forget,
         )
 
     def _ask_zygote(self, message: dict[str, Any], fds: list[int]) -> socket.socket:
-        return self._ready().zygote.ask(message, fds)
+        with self._gate:
+            return self._ready().zygote.ask(message, fds)
+
+    def _make_again(self, spec: BoxSpec) -> Body:
+        """For a reset, which may come while the runtime is being closed."""
+        with self._gate:
+            return self._take(spec)
+
+    def _watch_over(self, box: EmbeddedBox) -> None:
+        self._watch.add(box, box.spec.limits.disk_mib * _MIB)
 
     def _dispose(self, body: Body) -> None:
         self._janitor.submit(body.destroy)
@@ -183,6 +194,11 @@ class EmbeddedRuntime:
                 raise
         return body
 
+    def _left_on_disk(self) -> int:
+        place = self._folder if self._folder.exists() else self._store.root
+        place.mkdir(parents=True, exist_ok=True)
+        return shutil.disk_usage(place).free
+
     def _check(self, spec: BoxSpec) -> None:
         kind = spec.limits.disk
         if kind != "watch" and kind not in self.capabilities().disk:
@@ -191,9 +207,7 @@ class EmbeddedRuntime:
                 hint="limits.disk: watch; `stillroom doctor` says what this machine can do",
                 retry=False,
             )
-        place = self._folder if self._folder.exists() else self._store.root
-        place.mkdir(parents=True, exist_ok=True)
-        if shutil.disk_usage(place).free < _RESERVE_MIB * _MIB:
+        if self._left_on_disk() < _RESERVE_MIB * _MIB:
             raise RuntimeFault(
                 f"less than {_RESERVE_MIB} MiB are free in {self._store.root}: no box is made",
                 hint="free some, or set STILLROOM_STORE to another folder",
@@ -221,7 +235,7 @@ class _Crew:
             self._groups.make_parent()
             self.zygote = Zygote(name, self._run, self._groups.parents)
             undo.pop_all()
-        self._blanks = Blanks(self._order)
+        self._blanks = Blanks(self._order, self._destroy)
 
     def build(self, spec: BoxSpec) -> Body:
         """Raises OSError."""
@@ -318,6 +332,7 @@ class _Crew:
         blank.kill()
         with suppress(OSError):
             self._groups.remove(blank.name)
+        with suppress(OSError):
             remove_tree(blank.folder)
         self._release(blank)
 
@@ -329,10 +344,11 @@ class _Crew:
 
 def _built(blank: Blank, request: dict[str, Any]) -> tuple[list[str], int]:
     wire.send(blank.channel, request)
-    built, fds = blank.hear()
+    _, fds = blank.hear()
     try:
+        built, _ = blank.hear()
         blank.hear()  # that it has given its rights away
-    except OSError:
+    except BaseException:
         os.close(fds[0])
         raise
     return built["made"], fds[0]
