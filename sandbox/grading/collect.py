@@ -40,6 +40,8 @@ def collect(box: Box, task: TaskSpec, supplies: Supplies, store: Store) -> Submi
     changed = sum(len(e.data) for e in after if before.get(e.path) != e)
     if changed > limit:
         return _rejected(task, f"{changed >> 20} MiB changed, {task.limits.submission_mib} allowed")
+    if inner := next((e.path for e in after if _in_repository(e.path)), None):
+        return _rejected(task, f"{inner} is in a git repository of its own")
     return Submission(task=task.id, patch=make_patch(store, supplies.repo, base, after))
 
 
@@ -54,6 +56,11 @@ def _files(box: Box, workdir: str, path: str, max_bytes: int) -> list[Entry]:
         Entry(prefix + e.path, e.kind, e.data)
         for e in read(stream, max_bytes=max_bytes, max_files=_MAX_FILES)
     ]
+
+
+def _in_repository(path: str) -> bool:
+    """No patch can hold it; and newer gits than ours would make a fault of it."""
+    return any(part.lower() == ".git" for part in path.split("/"))
 
 
 def _rejected(task: TaskSpec, why: str) -> Submission:

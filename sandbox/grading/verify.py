@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
-from sandbox.errors import VerifierFault
+from sandbox.errors import RuntimeFault, VerifierFault
 from sandbox.formats.digest import Entry
 from sandbox.grading.probe import require_stillness
 from sandbox.grading.readout import Readout, read_out
@@ -47,20 +47,31 @@ def verify(
         labels={"task": task.id, "role": "verifier"},
     )
     with runtime.create(spec) as box:
-        refused, outside = _apply(box, task, submission.patch)
-        if refused:
-            return Evidence(ran=Ran.REJECTED, detail=refused, outside=outside)
-        _put_tests(box, task, supplies)
-        began = now()
-        done = box.exec(
-            ["/usr/bin/python3", "-P", "-s", f"{_FOLDER}/runner.py", f"{_FOLDER}/plan.json"],
-            seconds=task.verifier.seconds,
-            env=frozen_environment(task.clock, now=began),
-            trusted=True,
-            output_bytes=_RECORD_BYTES,
-        )
+        try:
+            refused, outside = _apply(box, task, submission.patch)
+            if refused:
+                return Evidence(ran=Ran.REJECTED, detail=refused, outside=outside)
+            _put_tests(box, task, supplies)
+            began = now()
+            done = _checked(box, task, began)
+        except RuntimeFault:
+            # Stopped for a limit between two programs: the submission's doing, and no fault.
+            limit = "" if box.lost() else box.reached()
+            if not limit:
+                raise
+            return Evidence(ran=Ran.REJECTED, detail=limit)
         elapsed = now() - began
     return _evidence(task, done, outside, elapsed)
+
+
+def _checked(box: Box, task: TaskSpec, began: float) -> ExecResult:
+    return box.exec(
+        ["/usr/bin/python3", "-P", "-s", f"{_FOLDER}/runner.py", f"{_FOLDER}/plan.json"],
+        seconds=task.verifier.seconds,
+        env=frozen_environment(task.clock, now=began),
+        trusted=True,
+        output_bytes=_RECORD_BYTES,
+    )
 
 
 def _apply(box: Box, task: TaskSpec, patch: bytes) -> tuple[str, tuple[str, ...]]:

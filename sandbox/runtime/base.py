@@ -223,6 +223,7 @@ class Box(Protocol):
 
         `env` is added to the box's. `user`: `uid:gid`, else that of the spec. `trusted`: start it
         from outside, so that nothing that ran in the box before can have a part in it; slower.
+        What still runs in it is root there, too, and can trace any program: `kill_all` first.
         When `seconds` are over, everything in the box is killed, as `stop` does.
         Raises RuntimeFault when the box is gone or the program cannot be started.
         """

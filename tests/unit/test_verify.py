@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.errors import VerifierFault
+from sandbox.errors import RuntimeFault, VerifierFault
 from sandbox.formats import jsonfile
 from sandbox.formats.digest import Entry
 from sandbox.grading.collect import collect
@@ -347,3 +347,37 @@ def test_submission_paths_below_a_folder_keep_their_names(tmp_path: Path):
     box = a_box(task, Entry("src/a.py", "file", b"a = 1\n"), Entry("src/b.py", "file", b"x"))
     made = collect(box, task, some_supplies(task, tmp_path / "s"), Store(tmp_path / "store"))
     assert (made.patch, made.rejected) == (b"", "")
+
+
+@pytest.mark.parametrize("inner", ["src/.git/config", "src/.GIT", "src/a/.git/HEAD"])
+def test_a_repository_in_the_submission_is_rejected_and_no_fault(tmp_path: Path, inner: str):
+    task = a_task(tmp_path)
+    box = a_box(task, Entry(inner, "file", b"x"))
+    made = collect(box, task, some_supplies(task, tmp_path / "s"), Store(tmp_path / "store"))
+    assert "repository" in made.rejected
+
+
+def stopping(monkeypatch, why: str, *, lost: bool) -> Callable[[FakeBox, Call], None]:
+    """A reply that finds the box stopped."""
+    monkeypatch.setattr(FakeBox, "reached", lambda _: why)
+    monkeypatch.setattr(FakeBox, "lost", lambda _: lost)
+
+    def reply(box: FakeBox, call: Call) -> None:
+        raise RuntimeFault("the box is gone")
+
+    return reply
+
+
+def test_a_box_that_the_submission_had_stopped_is_no_fault(verified, monkeypatch):
+    it = verified(told(GOOD))
+    it.runtime = FakeRuntime(stopping(monkeypatch, "the disk limit was reached", lost=False))
+    found = it.evidence(b"patch")
+    assert (found.ran, found.detail) == (Ran.REJECTED, "the disk limit was reached")
+
+
+@pytest.mark.parametrize(("why", "lost"), [("", False), ("the disk limit was reached", True)])
+def test_a_box_that_is_gone_for_no_limit_is_a_fault(verified, monkeypatch, why, lost):
+    it = verified(told(GOOD))
+    it.runtime = FakeRuntime(stopping(monkeypatch, why, lost=lost))
+    with pytest.raises(RuntimeFault):
+        it.evidence(b"patch")
