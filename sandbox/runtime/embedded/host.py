@@ -330,11 +330,6 @@ class _Crew:
 def _built(blank: Blank, request: dict[str, Any]) -> tuple[list[str], int]:
     wire.send(blank.channel, request)
     built, fds = blank.hear()
-    try:
-        blank.hear()  # that it has given its rights away
-    except OSError:
-        os.close(fds[0])
-        raise
     return built["made"], fds[0]
 
 
