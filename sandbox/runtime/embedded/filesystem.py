@@ -19,8 +19,11 @@ DISK_IMAGE = "disk.img"
 TERMINALS = 256
 _OWN, _DISK = f"{STAGE}/own", f"{STAGE}/disk"
 _STAGED = ("proc", "dev", "sys")
-_HOSTS = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
-_RESOLVER = "nameserver 127.0.0.1\n"
+_ETC = {
+    "hosts": "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n",
+    "resolv.conf": "nameserver 127.0.0.1\n",
+    "hostname": "",
+}
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _MASKED = (
     "proc/acpi", "proc/kcore", "proc/keys", "proc/latency_stats", "proc/timer_list",
@@ -88,8 +91,11 @@ def discard(folder: str) -> bool:
     return True
 
 
-def stage(ground: Ground) -> None:
-    """Called in the new mount namespace: everything that no image has a say in."""
+def stage(ground: Ground) -> list[tuple[int, str]]:
+    """Called in the new mount namespace: everything that no image has a say in.
+
+    Returns mounts that will be attached in the box: a descriptor and the place of each.
+    """
     kernel.mount("", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
     os.chdir(ground.folder)
     kernel.mount("tmpfs", STAGE, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=64k,mode=755")
@@ -104,10 +110,16 @@ def stage(ground: Ground) -> None:
         # Upper and work have to lie on one mount: the box's own folder, seen mapped.
         os.mkdir(_OWN)
         kernel.mount_mapped(".", _OWN, ground.user_namespace)
+    return _names(ground)
 
 
-def build(ground: Ground, layout: Layout, hand_over: Callable[[int], None]) -> list[str]:
-    """Called after `stage`, still as the host's root; ends inside the box.
+def build(
+    ground: Ground,
+    layout: Layout,
+    trees: list[tuple[int, str]],
+    hand_over: Callable[[int], None],
+) -> list[str]:
+    """Called after `stage`, with what that returned, still as the host's root; ends in the box.
 
     `hand_over`: takes a descriptor of the upper folder, which is closed before any path of the
     image is looked at: one in there may be a link to /proc/self/fd, and from that folder to all
@@ -117,7 +129,7 @@ def build(ground: Ground, layout: Layout, hand_over: Callable[[int], None]) -> l
         target = f"{STAGE}/dev/pts"
         flags = kernel.MS_REMOUNT | kernel.MS_NOSUID | kernel.MS_NOEXEC
         kernel.mount("devpts", target, "devpts", flags, f"{ground.ttys},max={layout.terminals}")
-    trees = _names(ground, layout.hostname)
+    kernel.write(f"{STAGE}/etc/hostname", f"{layout.hostname}\n")
     for source, target in layout.mounts:
         trees.append((kernel.detached(source, ground.user_namespace), target))
     upper, options = _overlay(ground, layout)
@@ -165,17 +177,16 @@ def _as_owner(ground: Ground) -> Iterator[None]:
     kernel.set_capabilities(keep)
 
 
-def _names(ground: Ground, hostname: str) -> list[tuple[int, str]]:
+def _names(ground: Ground) -> list[tuple[int, str]]:
     """What resolves names, for want of a network: the same as an engine's containers have."""
-    texts = {"hosts": _HOSTS, "hostname": f"{hostname}\n", "resolv.conf": _RESOLVER}
     trees = []
-    os.mkdir(f"{STAGE}/etc")
-    for name, text in texts.items():
-        path = f"{STAGE}/etc/{name}"
-        with _as_owner(ground):
+    with _as_owner(ground):
+        os.mkdir(f"{STAGE}/etc")
+        for name, text in _ETC.items():
+            path = f"{STAGE}/etc/{name}"
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
             kernel.write(path, text)
-        trees.append((kernel.detached(path, None, read_only=False), f"/etc/{name}"))
+            trees.append((kernel.detached(path, None, read_only=False), f"/etc/{name}"))
     return trees
 
 

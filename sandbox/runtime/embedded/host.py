@@ -347,7 +347,6 @@ def _built(blank: Blank, request: dict[str, Any]) -> tuple[list[str], int]:
     _, fds = blank.hear()
     try:
         built, _ = blank.hear()
-        blank.hear()  # that it has given its rights away
     except BaseException:
         os.close(fds[0])
         raise

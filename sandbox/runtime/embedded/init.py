@@ -32,12 +32,10 @@ def run(ground: filesystem.Ground, groups: list[str], control: int) -> None:
     builder = os.fork()
     if builder == 0:
         _build_and_end(ground, control)
+    privileges.give_up(ground.user_namespace)  # nothing that is still to be done is done by us
     if os.waitpid(builder, 0)[1]:
         return  # it has said why; or nobody wanted a box
-    channel = socket.socket(fileno=control)
-    privileges.give_up(ground.user_namespace)
-    wire.send(channel, {"ready": True})
-    serve.serve(channel)
+    serve.serve(socket.socket(fileno=control))
 
 
 def _build_and_end(ground: filesystem.Ground, control: int) -> None:
@@ -51,11 +49,11 @@ def _build_and_end(ground: filesystem.Ground, control: int) -> None:
         kernel.die_with_parent()
         filesystem.prepare(ground.folder)
         _network()
-        filesystem.stage(ground)
+        trees = filesystem.stage(ground)
         wire.send(channel, {"staged": True})
         request, _ = wire.receive(channel)
         if request is not None:
-            made = _build(ground, request, channel)
+            made = _build(ground, request, trees, channel)
             wire.send(channel, {"made": made})
             status = 0
     except BaseException as e:  # noqa: BLE001 - the child's boundary: say it, then end
@@ -64,7 +62,12 @@ def _build_and_end(ground: filesystem.Ground, control: int) -> None:
         os._exit(status)
 
 
-def _build(ground: filesystem.Ground, request: dict[str, Any], channel: socket.socket) -> list[str]:
+def _build(
+    ground: filesystem.Ground,
+    request: dict[str, Any],
+    trees: list[tuple[int, str]],
+    channel: socket.socket,
+) -> list[str]:
     layout = filesystem.Layout(
         lowers=request["lowers"],
         workdir=request["workdir"],
@@ -76,7 +79,7 @@ def _build(ground: filesystem.Ground, request: dict[str, Any], channel: socket.s
         tmpfs=request["tmpfs"],
     )
     made = filesystem.build(
-        ground, layout, lambda upper: wire.send(channel, {"upper": True}, [upper])
+        ground, layout, trees, lambda upper: wire.send(channel, {"upper": True}, [upper])
     )
     kernel.set_hostname(request["hostname"])
     privileges.set_limits(_FIRST, request["open_files"], request["file_mib"], request["processes"])
