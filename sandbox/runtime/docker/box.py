@@ -23,7 +23,7 @@ from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import faults
 from sandbox.runtime.docker.programs import Ended, WentDown
 from sandbox.runtime.docker.tarstream import plain, root_owned
-from sandbox.runtime.docker.terminal import LAUNCH, DockerPty
+from sandbox.runtime.docker.terminal import KILLED, LAUNCH, DockerPty
 
 HANG_UP_SECONDS = 10.0
 ANSWER_SECONDS = 30.0
@@ -52,6 +52,7 @@ class DockerBox:
         self._id = container.id
         self._container = container
         self._lock = threading.Lock()
+        self._gone = False
         self._kept = contextlib.ExitStack()
         self._begin()
 
@@ -81,9 +82,10 @@ class DockerBox:
         cwd: str | None = None,
         user: str | None = None,
     ) -> DockerPty:
+        container = self._container
         launch = ["sh", "-c", LAUNCH, "sh", str(rows), str(cols), *argv]
         exec_id = programs.prepare(
-            self._container,
+            container,
             launch,
             tty=True,
             give=True,
@@ -91,7 +93,7 @@ class DockerBox:
             cwd=cwd,
             user=user or self.spec.user,
         )
-        pty = DockerPty(self._container.engine, exec_id, self._hang_up)
+        pty = DockerPty(container, exec_id, lambda pid: self._hang_up(container, pid))
         pty.start()
         return pty
 
@@ -132,12 +134,14 @@ class DockerBox:
         return self._result(ended)
 
     def put(self, archive: bytes, folder: str) -> None:
+        container = self._container
+        if self._stopped:
+            raise RuntimeFault(f"cannot put files into {folder}: the box was stopped")
         try:
             with faults(f"put files into {folder}"):
-                self._container.engine.api.put_archive(
-                    self._container.id, "/", root_owned(archive, folder)
-                )
-        except tarfile.TarError as e:
+                blocks = root_owned(archive, folder, container.linked)
+                container.engine.api.put_archive(container.id, "/", blocks)
+        except (tarfile.TarError, OverflowError, ValueError) as e:
             raise RuntimeFault(f"cannot put files into {folder}: {e}", retry=False) from e
 
     def get(self, path: str) -> Iterator[bytes]:
@@ -168,11 +172,15 @@ class DockerBox:
         return self._home.fork(self)
 
     def reset(self) -> None:
+        self._check_there()
         fresh = self._home.container(self.spec)
         with self._lock:
-            old, self._container = self._container, fresh
-            self._begin()
+            old = fresh  # destroyed meanwhile
+            if not self._gone:
+                old, self._container = self._container, fresh
+                self._begin()
         old.remove()
+        self._check_there()
 
     def freeze(self) -> None:
         with self._lock:
@@ -221,7 +229,8 @@ class DockerBox:
         return not state["Running"] and not state.get("OOMKilled")
 
     def destroy(self) -> None:
-        self._stopped = True
+        with self._lock:
+            self._gone = self._stopped = True
         self._container.remove()
         self._home.forget(self)
         self._kept.close()
@@ -246,6 +255,10 @@ class DockerBox:
     ) -> None:
         self.destroy()
 
+    def _check_there(self) -> None:
+        if self._gone:
+            raise RuntimeFault("the box is gone")
+
     def _result(self, ended: Ended) -> ExecResult:
         limit = self._fatal
         if ended.before is not None and ended.after is not None:
@@ -267,7 +280,7 @@ class DockerBox:
         if not self._fatal or container is not self._container:
             raise RuntimeFault("the box was stopped while the program ran") from down
         return ExecResult(
-            exit_code=programs.KILLED, stdout=down.stdout, stderr=down.stderr, limit=self._fatal
+            exit_code=KILLED, stdout=down.stdout, stderr=down.stderr, limit=self._fatal
         )
 
     def _measure(self) -> Stats:
@@ -302,8 +315,10 @@ class DockerBox:
             raise
         return iter(blocks)
 
-    def _hang_up(self, pid: int) -> None:
+    def _hang_up(self, container: Container, pid: int) -> None:
         """As a terminal that goes away does. A stopped program gets it when it continues."""
+        if container is not self._container:
+            return  # in a box that was reset the number is another's
         script = ["sh", "-c", 'kill -HUP "$1" && kill -CONT "$1"', "sh", str(pid)]
         self.exec(script, seconds=HANG_UP_SECONDS, user=ROOT, cwd="/")
 

@@ -11,10 +11,9 @@ from sandbox.runtime.docker.channel import Call, Channel, Command
 from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import faults
 from sandbox.runtime.docker.execute import attend
-from sandbox.runtime.docker.terminal import DETACH_KEYS
+from sandbox.runtime.docker.terminal import DETACH_KEYS, KILLED
 from sandbox.runtime.docker.wire import start_exec
 
-KILLED = 137
 _NEVER_RAN = {125, 126, 127}
 
 
