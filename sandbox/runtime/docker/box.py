@@ -1,7 +1,7 @@
 """A box: one container at a time, and what can be done with it."""
 
 import contextlib
-import posixpath
+import itertools
 import tarfile
 import threading
 import time
@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
-
-import docker.errors
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import changeset, limits, upper
@@ -22,7 +20,8 @@ from sandbox.runtime.docker.config import ROOT, made_paths, user_of
 from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import faults
 from sandbox.runtime.docker.programs import Ended, WentDown
-from sandbox.runtime.docker.tarstream import plain, root_owned
+from sandbox.runtime.docker.reading import Reading
+from sandbox.runtime.docker.tarstream import root_owned
 from sandbox.runtime.docker.terminal import KILLED, LAUNCH, DockerPty
 
 HANG_UP_SECONDS = 10.0
@@ -145,17 +144,9 @@ class DockerBox:
             raise RuntimeFault(f"cannot put files into {folder}: {e}", retry=False) from e
 
     def get(self, path: str) -> Iterator[bytes]:
-        blocks = self._archive(path)
-        folder = posixpath.dirname(path.rstrip("/"))
-
-        def stream() -> Iterator[bytes]:
-            try:
-                with faults(f"read {path}"):
-                    yield from plain(blocks, lambda name: self._archive(f"{folder}/{name}"))
-            except tarfile.TarError as e:  # for example a file that shrank while it was read
-                raise RuntimeFault(f"cannot read {path}: {e}") from e
-
-        return stream()
+        blocks = Reading(self._container, self._lowers()).get(path)
+        # Begin now: a path that is not there is told here, not at the first use.
+        return itertools.chain([next(blocks)], blocks)
 
     def changes(self) -> list[Change]:
         made = made_paths(self.spec)
@@ -304,17 +295,6 @@ class DockerBox:
         finally:
             self.thaw()
 
-    def _archive(self, path: str) -> Iterator[bytes]:
-        container = self._container
-        try:
-            with faults(f"read {path}"):
-                blocks, _ = container.engine.api.get_archive(container.id, path)
-        except RuntimeFault as e:
-            if _no_such_path(e.__cause__) and container.state():
-                raise FileNotFoundError(path) from e
-            raise
-        return iter(blocks)
-
     def _hang_up(self, container: Container, pid: int) -> None:
         """As a terminal that goes away does. A stopped program gets it when it continues."""
         if container is not self._container:
@@ -332,11 +312,3 @@ def _ended_for_memory(container: Container) -> bool:
             break
         time.sleep(0.05)
     return False
-
-
-def _no_such_path(error: BaseException | None) -> bool:
-    """The engine has a status for a missing path, but not for a path through a file."""
-    if isinstance(error, docker.errors.NotFound):
-        return True
-    words = str(error.explanation) if isinstance(error, docker.errors.APIError) else ""
-    return words.endswith("not a directory")

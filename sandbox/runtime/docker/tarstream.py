@@ -76,7 +76,7 @@ def _rewritten(
 ) -> Iterator[bytes]:
     for links, info in members:
         for link in links:
-            yield _header(_folder(link))
+            yield header(_folder(link))
         yield from _entry(tar, info)
     yield END
 
@@ -122,15 +122,26 @@ def _below(folder: str, name: str) -> str:
     return posixpath.normpath(f"{folder}/{name}").lstrip("/") or "."
 
 
-def plain(blocks: Iterable[bytes], first: Callable[[str], Iterable[bytes]]) -> Iterator[bytes]:
+def plain(
+    blocks: Iterable[bytes],
+    first: Callable[[str], Iterable[bytes]],
+    deep: Callable[[str], Iterable[bytes] | None],
+) -> Iterator[bytes]:
     """Only regular files, folders and symbolic links of a tar stream.
 
     A second name of a file comes as a link to the first; `first` fetches that name as an
-    archive of its own, so that the reader gets a regular file.
+    archive of its own, so that the reader gets a regular file. `deep` gives the members of a
+    folder that the stream may not have all of; None: it has.
     """
     with _stream(blocks) as tar:
+        given = ""
         for info in _members(tar):
-            if info.isreg() or info.isdir() or info.issym():
+            if given and info.name.startswith(given):
+                continue
+            if info.isdir() and (whole := deep(info.name)) is not None:
+                given = f"{info.name}/"
+                yield from whole
+            elif info.isreg() or info.isdir() or info.issym():
                 yield from _entry(tar, info)
             elif info.islnk():
                 yield from _as_file(info, first(info.name))
@@ -141,7 +152,7 @@ def file_entry(name: str, size: int) -> bytes:
     """The header of a file whose content follows, padded."""
     info = tarfile.TarInfo(name)
     info.size = size
-    return _header(info)
+    return header(info)
 
 
 def padding(size: int) -> bytes:
@@ -171,14 +182,14 @@ def _as_file(link: tarfile.TarInfo, blocks: Iterable[bytes]) -> Iterator[bytes]:
 def _entry(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[bytes]:
     if info.isreg():
         info.type = tarfile.REGTYPE  # sparse files too: they are read whole
-    yield _header(info)
+    yield header(info)
     if info.isreg() and (content := tar.extractfile(info)) is not None:
         while block := content.read(BLOCK):
             yield block
         yield padding(info.size)
 
 
-def _header(info: tarfile.TarInfo) -> bytes:
+def header(info: tarfile.TarInfo) -> bytes:
     info.uname = info.gname = ""
     info.mtime = int(info.mtime)
     info.pax_headers = {}  # the long names come back by themselves; the rest is not ours to pass on
