@@ -26,6 +26,8 @@ from sandbox.runtime.docker.terminal import KILLED, LAUNCH, DockerPty
 
 HANG_UP_SECONDS = 10.0
 ANSWER_SECONDS = 30.0
+COUNT_SECONDS = 1.0
+"""How long a program's result may wait for what it ran into."""
 DEATH_SECONDS = 5.0
 """How long the engine may take to notice that a container has ended."""
 
@@ -121,6 +123,7 @@ class DockerBox:
         )
         if self._stopped:
             raise RuntimeFault(f"cannot run {argv[0]}: the box was stopped")
+        before = self._last
         try:
             if channel is None:
                 ended = programs.run_from_outside(container, command, seconds)
@@ -128,6 +131,7 @@ class DockerBox:
                 ended = programs.run(channel, command, seconds)
         except WentDown as e:
             return self._went_down(container, e)
+        ended = _counted(container, ended, before)
         if ended.exit_code is None:
             self.stop()
         return self._result(ended)
@@ -301,6 +305,17 @@ class DockerBox:
             return  # in a box that was reset the number is another's
         script = ["sh", "-c", 'kill -HUP "$1" && kill -CONT "$1"', "sh", str(pid)]
         self.exec(script, seconds=HANG_UP_SECONDS, user=ROOT, cwd="/")
+
+
+def _counted(container: Container, ended: Ended, before: Stats) -> Ended:
+    """With what the box has run into meanwhile, where the server does not tell by itself."""
+    if ended.after is not None or container.channel is None:
+        return ended
+    try:
+        after = facts.parse(programs.ask(container.channel, server.FACTS, COUNT_SECONDS))
+    except RuntimeFault:  # the box is frozen, or gone
+        return ended
+    return replace(ended, before=before, after=after)
 
 
 def _ended_for_memory(container: Container) -> bool:

@@ -1,5 +1,6 @@
 """Images: from the store into the engine, by content."""
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -10,7 +11,6 @@ import re
 import tarfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,10 @@ class Loaded:
             image = spec.image
             if spec.seeds:
                 ensure_loaded(self._engine, self._store, image)
+                there = len(image.layers)
                 image = with_seeds(self._store, image, spec.seeds, self._store_id())
                 self._uses.begin(tag_of(image))
+                self._load_quickly(image, there)
             self._known[key] = ensure_loaded(self._engine, self._store, image)
         return self._known[key]
 
@@ -72,6 +74,18 @@ class Loaded:
             found = self._engine.api.images(filters=mine)
         names = [str(name) for image in found for name in image.get("RepoTags") or ()]
         return [name for name in names if self._removed(name)]
+
+    def _load_quickly(self, image: Image, there: int) -> None:
+        """Send the engine no layer that it has, of which it does not look at the content.
+
+        One that wants them all the same refuses; then the whole image is loaded as any other.
+        """
+        if self._engine.is_podman:
+            return
+        with self._store.lock(f"docker-image-{_hex(image.digest)}"):
+            if _find(self._engine, image) is None:
+                with contextlib.suppress(RuntimeFault):
+                    _load(self._engine, image, there)
 
     def _removed(self, tag: str) -> bool:
         """False when it is in use, or gone."""
@@ -112,7 +126,7 @@ class Uses:
             os.close(fd)
         return list(held)
 
-    @contextmanager
+    @contextlib.contextmanager
     def nowhere(self, tag: str) -> Iterator[bool]:
         """Is it used by no run? Then nobody begins to, meanwhile."""
         fd = self._open(tag)
@@ -202,8 +216,8 @@ def ensure_loaded(engine: Engine, store: Store, image: Image) -> str:
     )
 
 
-def docker_archive(image: Image, tag: str) -> Iterator[bytes]:
-    """What `docker load` reads, streamed from the store."""
+def docker_archive(image: Image, tag: str, there: int = 0) -> Iterator[bytes]:
+    """What `docker load` reads, streamed from the store, without the first layers: `there`."""
     config = image.config.read_bytes()
     config_name = f"{_hex(image.digest)}.json"
     layers = [f"{_hex(layer.diff_id)}/layer.tar" for layer in image.layers]
@@ -211,7 +225,10 @@ def docker_archive(image: Image, tag: str) -> Iterator[bytes]:
     for name, content in (("manifest.json", manifest), (config_name, config)):
         yield file_entry(name, len(content)) + content + padding(len(content))
     # A layer that comes twice, as empty ones do, is sent once.
+    known = set(layers[:there])
     for name, layer in dict(zip(layers, image.layers, strict=True)).items():
+        if name in known:
+            continue
         size = layer.tar.stat().st_size
         yield file_entry(name, size)
         with layer.tar.open("rb") as f:
@@ -279,10 +296,10 @@ def _find_by_layers(engine: Engine, image: Image) -> str | None:
     return str(found["Id"]) if same else None
 
 
-def _load(engine: Engine, image: Image) -> str:
+def _load(engine: Engine, image: Image, there: int = 0) -> str:
     """Load it; returns the engine's complaints."""
     with faults(f"load {image.name} into the container engine"):
-        archive = docker_archive(image, tag_of(image))
+        archive = docker_archive(image, tag_of(image), there)
         answer = list(engine.api.load_image(archive))  # type: ignore[no-untyped-call]
     return "; ".join(str(line["error"]) for line in answer if "error" in line)
 
