@@ -18,7 +18,7 @@ from sandbox.runtime.docker import DockerRuntime
 from sandbox.runtime.docker.address import DEFAULT_HOST
 from sandbox.runtime.store import Store
 from tests.contract.conftest import LIMITS
-from tests.support.tars import Entry, make_tar, unpacked
+from tests.support.tars import Entry, make_tar, read_tar, unpacked
 
 pytestmark = [pytest.mark.box, pytest.mark.docker]
 
@@ -95,10 +95,11 @@ def test_a_link_on_the_way_to_a_member_gives_way(opened_twice: list[DockerRuntim
     with opened_twice[0].create(spec) as box:
         script = "mkdir -m 700 /tmp/kept /srv; ln -s /etc /tmp/way; ln -s /tmp /srv/tmp"
         assert box.exec(["sh", "-c", script], seconds=30).exit_code == 0
-        names = ("way/passwd", "way/deep/er/file", "kept/file")
+        names = ("way/passwd", "way/deep/er/file", "kept/file", "\udcff/file")
         box.put(make_tar([Entry(name=n, content=b"x") for n in names]), "/srv/tmp")
         script = "stat -c '%a %F' /tmp/way /tmp/kept /srv/tmp; cat /tmp/way/deep/er/file; head -c 4 /etc/passwd"
         found = box.exec(["sh", "-c", script], seconds=30).stdout.decode()
+        assert read_tar(box.get("/tmp/\udcff"))["\udcff/file"].content == b"x"
     assert found == "755 directory\n700 directory\n777 symbolic link\nxroot"
 
 

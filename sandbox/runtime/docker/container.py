@@ -99,7 +99,7 @@ class Container:
         with faults(f"look at {path}"):
             answer = api.head(
                 api._url("/containers/{0}/archive", self.id),  # noqa: SLF001
-                params={"path": path},
+                params={"path": os.fsencode(path)},
                 timeout=CALL_SECONDS,
             )
             if not answer.ok:

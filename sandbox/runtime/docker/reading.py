@@ -32,12 +32,13 @@ class Reading:
 
     def get(self, path: str) -> Iterator[bytes]:
         """As `Box.get`; not begun until it is asked for its first block."""
-        folder = posixpath.dirname(path.rstrip("/"))
+        folder, last = posixpath.split(path.rstrip("/"))
         blocks = self._archive(path)
         try:
             with faults(f"read {path}"):
                 yield from plain(
                     blocks,
+                    "" if last in {".", ".."} else last,
                     lambda name: self._archive(f"{folder}/{name}"),
                     lambda name: self._deep(f"{folder}/{name}", name),
                 )
@@ -48,7 +49,10 @@ class Reading:
         container = self._container
         try:
             with faults(f"read {path}"):
-                blocks, told = container.engine.api.get_archive(container.id, path)
+                blocks, told = container.engine.api.get_archive(
+                    container.id,
+                    os.fsencode(path),  # names are bytes, not all UTF-8
+                )
                 first = next(blocks, b"")
         except RuntimeFault as e:
             if _no_such_path(e.__cause__) and container.state():

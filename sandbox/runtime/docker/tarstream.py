@@ -124,18 +124,22 @@ def _below(folder: str, name: str) -> str:
 
 def plain(
     blocks: Iterable[bytes],
+    top: str,
     first: Callable[[str], Iterable[bytes]],
     deep: Callable[[str], Iterable[bytes] | None],
 ) -> Iterator[bytes]:
     """Only regular files, folders and symbolic links of a tar stream.
 
-    A second name of a file comes as a link to the first; `first` fetches that name as an
-    archive of its own, so that the reader gets a regular file. `deep` gives the members of a
-    folder that the stream may not have all of; None: it has.
+    `top`: what its first component is called, unless it is empty; the engine garbles names that
+    are not UTF-8, but only there. A second name of a file comes as a link to the first; `first`
+    fetches that name as an archive of its own, so that the reader gets a regular file. `deep`
+    gives the members of a folder that the stream may not have all of; None: it has.
     """
     with _stream(blocks) as tar:
         given = ""
         for info in _members(tar):
+            if top:
+                info.name = "".join((top, *info.name.partition("/")[1:]))
             if given and info.name.startswith(given):
                 continue
             if info.isdir() and (whole := deep(info.name)) is not None:
