@@ -13,6 +13,8 @@ T = TypeVar("T")
 MOST_BOXES = 32
 MOST_BYTES = 512 << 20
 _REST_SECONDS = 0.02
+TRIES = 2
+"""A machine may be short of something for a moment."""
 
 
 @dataclass(slots=True)
@@ -22,6 +24,8 @@ class _Shelf(Generic[T]):
     spec: BoxSpec
     wanted: int
     ready: list[T] = field(default_factory=list)
+    failed: int = 0
+    """How often in a row none could be made."""
 
 
 class Pool(Generic[T]):
@@ -130,10 +134,13 @@ class Pool(Generic[T]):
                 continue
             try:
                 box = self._make(shelf.spec)
-            except Exception:  # noqa: BLE001 - the thread must go on, for other specs
+            except Exception as e:  # noqa: BLE001 - the thread must go on, for other specs
                 # Whoever asks for a box hears why; here it would be tried for ever.
-                self._want_less(shelf, 0)
+                shelf.failed += 1
+                if not getattr(e, "retry", False) or shelf.failed >= TRIES:
+                    self._want_less(shelf, 0)
                 continue
+            shelf.failed = 0
             self._shelve(shelf, box)
 
     def _shelve(self, shelf: _Shelf[T], box: T) -> None:

@@ -37,6 +37,18 @@ def test_processes(runtime: Runtime, small: BoxSpec):
     assert after.limit == ""
 
 
+def test_processes_of_a_program_whose_time_was_up_and_of_a_trusted_one(
+    runtime: Runtime, small: BoxSpec
+):
+    words = "the limit of 24 processes was reached"
+    script = "for i in $(seq 60); do sleep 1 & done; sleep 60"
+    with runtime.create(small) as box:
+        assert words in box.exec(["bash", "-c", script], seconds=3, trusted=True).limit
+        box.reset()
+        result = box.exec(["bash", "-c", script], seconds=3)
+        assert (result.exit_code, words in result.limit) == (None, True)
+
+
 def test_disk_and_the_box_is_over(runtime: Runtime, small: BoxSpec):
     (hit,) = seen(runtime, small, "dd if=/dev/zero of=/root/big bs=1M count=64; sleep 50")
     assert hit.status is Status.STOPPED

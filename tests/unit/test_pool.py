@@ -26,10 +26,14 @@ class Workshop:
         self.weight = weight
         self.alive: set[int] = set()
         self.broken = False
+        self.faults: list[RuntimeFault] = []
+        """Raised one after the other, before anything is made."""
 
     def make(self, spec: BoxSpec) -> int:
         if self.broken:
             raise RuntimeFault("no more")
+        if self.faults:
+            raise self.faults.pop()
         with self._lock:
             number = next(self._numbers)
             self.alive.add(number)
@@ -119,6 +123,18 @@ def test_one_that_cannot_be_made_is_not_tried_for_ever(shop: Workshop):
     pool.keep(SPEC, 1)
     assert pool.full(SPEC, SECONDS)
     assert pool.take(SPEC) == 1
+    pool.close()
+
+
+@pytest.mark.parametrize(("retry", "wanted"), [(True, 1), (False, None)])
+def test_a_fault_that_may_pass_is_tried_once_more(
+    shop: Workshop, *, retry: bool, wanted: int | None
+):
+    shop.faults = [RuntimeFault("just now", retry=retry)]
+    pool = shop.pool()
+    pool.keep(SPEC, 2)
+    assert pool.full(SPEC, SECONDS)
+    assert pool.take(SPEC) == wanted
     pool.close()
 
 

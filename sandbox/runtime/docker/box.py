@@ -1,7 +1,7 @@
 """A box: one container at a time, and what can be done with it."""
 
 import contextlib
-import posixpath
+import itertools
 import tarfile
 import threading
 import time
@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
-
-import docker.errors
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import changeset, limits, upper
@@ -22,11 +20,14 @@ from sandbox.runtime.docker.config import ROOT, made_paths, user_of
 from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import faults
 from sandbox.runtime.docker.programs import Ended, WentDown
-from sandbox.runtime.docker.tarstream import plain, root_owned
-from sandbox.runtime.docker.terminal import LAUNCH, DockerPty
+from sandbox.runtime.docker.reading import Reading
+from sandbox.runtime.docker.tarstream import root_owned
+from sandbox.runtime.docker.terminal import KILLED, LAUNCH, DockerPty
 
 HANG_UP_SECONDS = 10.0
 ANSWER_SECONDS = 30.0
+COUNT_SECONDS = 1.0
+"""How long a program's result may wait for what it ran into."""
 DEATH_SECONDS = 5.0
 """How long the engine may take to notice that a container has ended."""
 
@@ -52,6 +53,7 @@ class DockerBox:
         self._id = container.id
         self._container = container
         self._lock = threading.Lock()
+        self._gone = False
         self._kept = contextlib.ExitStack()
         self._begin()
 
@@ -81,9 +83,10 @@ class DockerBox:
         cwd: str | None = None,
         user: str | None = None,
     ) -> DockerPty:
+        container = self._container
         launch = ["sh", "-c", LAUNCH, "sh", str(rows), str(cols), *argv]
         exec_id = programs.prepare(
-            self._container,
+            container,
             launch,
             tty=True,
             give=True,
@@ -91,7 +94,7 @@ class DockerBox:
             cwd=cwd,
             user=user or self.spec.user,
         )
-        pty = DockerPty(self._container.engine, exec_id, self._hang_up)
+        pty = DockerPty(container, exec_id, lambda pid: self._hang_up(container, pid))
         pty.start()
         return pty
 
@@ -120,6 +123,7 @@ class DockerBox:
         )
         if self._stopped:
             raise RuntimeFault(f"cannot run {argv[0]}: the box was stopped")
+        before = self._last
         try:
             if channel is None:
                 ended = programs.run_from_outside(container, command, seconds)
@@ -127,31 +131,26 @@ class DockerBox:
                 ended = programs.run(channel, command, seconds)
         except WentDown as e:
             return self._went_down(container, e)
+        ended = _counted(container, ended, before)
         if ended.exit_code is None:
             self.stop()
         return self._result(ended)
 
     def put(self, archive: bytes, folder: str) -> None:
+        container = self._container
+        if self._stopped:
+            raise RuntimeFault(f"cannot put files into {folder}: the box was stopped")
         try:
             with faults(f"put files into {folder}"):
-                self._container.engine.api.put_archive(
-                    self._container.id, "/", root_owned(archive, folder)
-                )
-        except tarfile.TarError as e:
+                blocks = root_owned(archive, folder, container.linked)
+                container.engine.api.put_archive(container.id, "/", blocks)
+        except (tarfile.TarError, OverflowError, ValueError) as e:
             raise RuntimeFault(f"cannot put files into {folder}: {e}", retry=False) from e
 
     def get(self, path: str) -> Iterator[bytes]:
-        blocks = self._archive(path)
-        folder = posixpath.dirname(path.rstrip("/"))
-
-        def stream() -> Iterator[bytes]:
-            try:
-                with faults(f"read {path}"):
-                    yield from plain(blocks, lambda name: self._archive(f"{folder}/{name}"))
-            except tarfile.TarError as e:  # for example a file that shrank while it was read
-                raise RuntimeFault(f"cannot read {path}: {e}") from e
-
-        return stream()
+        blocks = Reading(self._container, self._lowers()).get(path)
+        # Begin now: a path that is not there is told here, not at the first use.
+        return itertools.chain([next(blocks)], blocks)
 
     def changes(self) -> list[Change]:
         made = made_paths(self.spec)
@@ -168,11 +167,15 @@ class DockerBox:
         return self._home.fork(self)
 
     def reset(self) -> None:
+        self._check_there()
         fresh = self._home.container(self.spec)
         with self._lock:
-            old, self._container = self._container, fresh
-            self._begin()
+            old = fresh  # destroyed meanwhile
+            if not self._gone:
+                old, self._container = self._container, fresh
+                self._begin()
         old.remove()
+        self._check_there()
 
     def freeze(self) -> None:
         with self._lock:
@@ -221,7 +224,8 @@ class DockerBox:
         return not state["Running"] and not state.get("OOMKilled")
 
     def destroy(self) -> None:
-        self._stopped = True
+        with self._lock:
+            self._gone = self._stopped = True
         self._container.remove()
         self._home.forget(self)
         self._kept.close()
@@ -246,6 +250,10 @@ class DockerBox:
     ) -> None:
         self.destroy()
 
+    def _check_there(self) -> None:
+        if self._gone:
+            raise RuntimeFault("the box is gone")
+
     def _result(self, ended: Ended) -> ExecResult:
         limit = self._fatal
         if ended.before is not None and ended.after is not None:
@@ -267,7 +275,7 @@ class DockerBox:
         if not self._fatal or container is not self._container:
             raise RuntimeFault("the box was stopped while the program ran") from down
         return ExecResult(
-            exit_code=programs.KILLED, stdout=down.stdout, stderr=down.stderr, limit=self._fatal
+            exit_code=KILLED, stdout=down.stdout, stderr=down.stderr, limit=self._fatal
         )
 
     def _measure(self) -> Stats:
@@ -291,21 +299,23 @@ class DockerBox:
         finally:
             self.thaw()
 
-    def _archive(self, path: str) -> Iterator[bytes]:
-        container = self._container
-        try:
-            with faults(f"read {path}"):
-                blocks, _ = container.engine.api.get_archive(container.id, path)
-        except RuntimeFault as e:
-            if _no_such_path(e.__cause__) and container.state():
-                raise FileNotFoundError(path) from e
-            raise
-        return iter(blocks)
-
-    def _hang_up(self, pid: int) -> None:
+    def _hang_up(self, container: Container, pid: int) -> None:
         """As a terminal that goes away does. A stopped program gets it when it continues."""
+        if container is not self._container:
+            return  # in a box that was reset the number is another's
         script = ["sh", "-c", 'kill -HUP "$1" && kill -CONT "$1"', "sh", str(pid)]
         self.exec(script, seconds=HANG_UP_SECONDS, user=ROOT, cwd="/")
+
+
+def _counted(container: Container, ended: Ended, before: Stats) -> Ended:
+    """With what the box has run into meanwhile, where the server does not tell by itself."""
+    if ended.after is not None or container.channel is None:
+        return ended
+    try:
+        after = facts.parse(programs.ask(container.channel, server.FACTS, COUNT_SECONDS))
+    except RuntimeFault:  # the box is frozen, or gone
+        return ended
+    return replace(ended, before=before, after=after)
 
 
 def _ended_for_memory(container: Container) -> bool:
@@ -317,11 +327,3 @@ def _ended_for_memory(container: Container) -> bool:
             break
         time.sleep(0.05)
     return False
-
-
-def _no_such_path(error: BaseException | None) -> bool:
-    """The engine has a status for a missing path, but not for a path through a file."""
-    if isinstance(error, docker.errors.NotFound):
-        return True
-    words = str(error.explanation) if isinstance(error, docker.errors.APIError) else ""
-    return words.endswith("not a directory")

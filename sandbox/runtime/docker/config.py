@@ -9,7 +9,7 @@ from docker.types import LogConfig, Mount, Ulimit
 from sandbox.errors import RuntimeFault
 from sandbox.model.task import Limits
 from sandbox.runtime.base import BoxSpec
-from sandbox.runtime.docker.engine import Engine, faults
+from sandbox.runtime.docker.engine import Allowed, Engine, faults
 from sandbox.runtime.docker.main import command
 
 ROOT = "0:0"
@@ -25,10 +25,26 @@ CAPABILITIES = (
     "SYS_CHROOT",
 )
 SHM_BYTES = 64 << 20
+MASKED = (
+    "/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
+    "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
+    "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware",
+    "/proc/config.gz", "/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags",
+    "/proc/slabinfo", "/proc/vmallocinfo", "/sys/kernel/security",
+)  # fmt: skip
+"""Those of the engine's newest version, then those that it leaves readable: root in a container is
+the host's root to them."""
+READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 
 
 def create(
-    engine: Engine, spec: BoxSpec, *, image: str, labels: dict[str, str], seccomp: str
+    engine: Engine,
+    spec: BoxSpec,
+    *,
+    image: str,
+    labels: dict[str, str],
+    seccomp: str,
+    allowed: Allowed,
 ) -> str:
     """The id of a new container: its first process is ours, root whoever programs run as."""
     with faults("create a box"):
@@ -45,14 +61,14 @@ def create(
             environment=environment(spec),
             labels={**spec.labels, **labels},
             healthcheck={"test": ["NONE"]},
-            host_config=host_config(engine, spec, seccomp),
+            host_config=host_config(engine, spec, seccomp, allowed),
         )
     return str(answer["Id"])
 
 
-def host_config(engine: Engine, spec: BoxSpec, seccomp: str) -> Any:
+def host_config(engine: Engine, spec: BoxSpec, seccomp: str, allowed: Allowed) -> Any:
     memory = spec.limits.memory_mib << 20
-    return engine.api.create_host_config(
+    found = engine.api.create_host_config(
         network_mode="none",
         dns=["127.0.0.1"],  # the host's resolvers are none of the box's business
         dns_search=["."],
@@ -63,7 +79,7 @@ def host_config(engine: Engine, spec: BoxSpec, seccomp: str) -> Any:
         memswap_limit=memory,
         pids_limit=spec.limits.pids,
         nano_cpus=round(spec.limits.cpus * 1e9),
-        ulimits=ulimits(spec.limits, engine.most_files, engine.most_processes),
+        ulimits=ulimits(spec.limits, allowed),
         shm_size=SHM_BYTES,
         ipc_mode="private",
         cgroupns="private",
@@ -74,15 +90,16 @@ def host_config(engine: Engine, spec: BoxSpec, seccomp: str) -> Any:
         ],
         tmpfs={path: f"size={mib}m,mode=1777,exec" for path, mib in spec.tmpfs.items()},
     )
+    # Nothing can be added to the engine's own lists: they are taken whole or not at all.
+    return {**found, "MaskedPaths": list(MASKED), "ReadonlyPaths": list(READ_ONLY)}
 
 
-def ulimits(limits: Limits, most_files: int | None, processes: int | None) -> list[Ulimit]:
-    """`most_files`: what the engine may give at most; None: anything, 0: only what it has."""
+def ulimits(limits: Limits, allowed: Allowed) -> list[Ulimit]:
     found = [("fsize", limits.file_mib << 20), ("core", 0)]
-    if most_files != 0:
-        found.append(("nofile", min(limits.open_files, most_files or limits.open_files)))
-    if processes is not None:
-        found.append(("nproc", processes))
+    if allowed.files != 0:
+        found.append(("nofile", min(limits.open_files, allowed.files or limits.open_files)))
+    if allowed.processes is not None:
+        found.append(("nproc", allowed.processes))
     return [Ulimit(name=name, soft=value, hard=value) for name, value in found]
 
 

@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import docker.errors
+import docker.utils
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import upper
 from sandbox.runtime.docker.channel import Channel
-from sandbox.runtime.docker.engine import Engine, faults
+from sandbox.runtime.docker.engine import CALL_SECONDS, Engine, faults
 
 GONE_SECONDS = 60.0
 CONFLICT = 409
+SOCKET, LINK = 1 << 24, 1 << 27
+"""Bits of a mode as the engine tells it: those of Go's library."""
 _NOT_STOPPED = "could not be stopped"
 """Podman, of a container that ended by itself while it was about to be killed."""
 
@@ -89,6 +92,21 @@ class Container:
             url = api._url("/containers/{0}/json", self.id)  # noqa: SLF001
             found = api._get(url, params={"size": 1}).json()  # noqa: SLF001
         return int(found.get("SizeRw") or 0)
+
+    def linked(self, path: str) -> bool | None:
+        """Is there a link at this place in the box? None: there is nothing."""
+        api: Any = self.engine.api  # it has no method that asks for this
+        with faults(f"look at {path}"):
+            answer = api.head(
+                api._url("/containers/{0}/archive", self.id),  # noqa: SLF001
+                params={"path": os.fsencode(path)},
+                timeout=CALL_SECONDS,
+            )
+            if not answer.ok:
+                return None
+            told = answer.headers.get("x-docker-container-path-stat")
+            found = docker.utils.decode_json_header(told) if told else {}
+        return bool(int(found.get("mode", 0)) & LINK)
 
     @contextlib.contextmanager
     def open_upper(self) -> Iterator[int]:

@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import docker
 import docker.errors
@@ -22,6 +23,19 @@ POOL = 64
 """Connections kept open; a run with more threads opens and closes some."""
 
 
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Which limits the engine may give a container: without rights of its own, none above its."""
+
+    files: int | None = None
+    """Open files; None: no bound is known, 0: it cannot be told."""
+    processes: int | None = None
+    """Of one user, if it has to be named; the box's own limit is another."""
+
+
+ANYTHING = Allowed()
+
+
 class Engine:
     def __init__(self, host: str) -> None:
         self.host = host
@@ -30,10 +44,7 @@ class Engine:
         self._podman: bool | None = None
         self.local: bool | None = None
         """Is it on this machine? None: not known yet."""
-        self.most_files: int | None = None
-        """Open files it may allow a container; None: no bound is known, 0: it cannot be told."""
-        self.most_processes: int | None = None
-        """Of one user, if it has to be named; the box's own limit is another."""
+        self.allowed = ANYTHING
 
     @property
     def address(self) -> Address:

@@ -1,6 +1,7 @@
 """Makes containers: in as few round trips as the engine allows."""
 
 import re
+import threading
 from collections.abc import Callable
 
 import docker.errors
@@ -11,7 +12,7 @@ from sandbox.runtime.base import BoxSpec
 from sandbox.runtime.docker import config
 from sandbox.runtime.docker.channel import Channel
 from sandbox.runtime.docker.container import Container
-from sandbox.runtime.docker.engine import CALL_SECONDS, Engine, faults
+from sandbox.runtime.docker.engine import ANYTHING, CALL_SECONDS, Allowed, Engine, faults
 from sandbox.runtime.docker.images import Loaded
 from sandbox.runtime.docker.main import program
 from sandbox.runtime.docker.profile import profile_for
@@ -32,18 +33,13 @@ class Maker:
         self._store = store
         self._images = images
         self._labels = labels
+        self._learning = threading.Lock()
 
     def make(self, spec: BoxSpec) -> Container:
         """A container that runs, with everything in it that the spec names."""
         config.check(spec)
         snapshot = changeset.check(spec)
-        try:
-            container = self._make(spec)
-        except RuntimeFault as e:
-            if not _RAISED_LIMIT.search(str(e)) or self._engine.most_files is not None:
-                raise
-            self._learn_limits(spec)
-            container = self._make(spec)
+        container = self._within_limits(spec)
         try:
             if snapshot is not None:
                 restore(container, snapshot)
@@ -52,8 +48,23 @@ class Maker:
             raise
         return container
 
-    def _make(self, spec: BoxSpec) -> Container:
-        container = self._create(spec)
+    def _within_limits(self, spec: BoxSpec) -> Container:
+        """Several boxes may find out together what the engine cannot give: one looks what it can."""
+        while True:
+            allowed = self._engine.allowed
+            try:
+                return self._make(spec, allowed)
+            except RuntimeFault as e:
+                if not _RAISED_LIMIT.search(str(e)):
+                    raise
+                with self._learning:
+                    if self._engine.allowed == allowed:
+                        if allowed != ANYTHING:
+                            raise
+                        self._engine.allowed = self._learn_limits(spec)
+
+    def _make(self, spec: BoxSpec, allowed: Allowed) -> Container:
+        container = self._create(spec, allowed)
         try:
             with faults("reach the box"):
                 sock = attach(self._engine.address, self._engine.version, container.id)
@@ -68,38 +79,37 @@ class Maker:
             raise
         return container
 
-    def _create(self, spec: BoxSpec) -> Container:
+    def _create(self, spec: BoxSpec, allowed: Allowed) -> Container:
         try:
-            return self._created(spec)
+            return self._created(spec, allowed)
         except RuntimeFault as e:
             if not isinstance(e.__cause__, docker.errors.NotFound):
                 raise
             self._images.forget(spec)  # somebody removed it from the engine
-            return self._created(spec)
+            return self._created(spec, allowed)
 
-    def _created(self, spec: BoxSpec) -> Container:
+    def _created(self, spec: BoxSpec, allowed: Allowed) -> Container:
         made = config.create(
             self._engine,
             spec,
             image=self._images.ready(spec),
             labels=self._labels(),
             seccomp=profile_for(self._engine, self._store),
+            allowed=allowed,
         )
         return Container(self._engine, made)
 
-    def _learn_limits(self, spec: BoxSpec) -> None:
+    def _learn_limits(self, spec: BoxSpec) -> Allowed:
         """An engine without CAP_SYS_RESOURCE cannot raise limits: find out what it has itself."""
-        self._engine.most_files = 0
         try:
-            container = self._make(spec)
+            container = self._make(spec, Allowed(files=0))
         except RuntimeFault as e:
             if not _RAISED_LIMIT.search(str(e)):
                 raise
             # Podman adds limits of its own where none are named: name what any process has.
-            self._engine.most_files, self._engine.most_processes = SMALL_FILES, SMALL_PROCESSES
-            return
+            return Allowed(SMALL_FILES, SMALL_PROCESSES)
         try:
             said = ask(container, ["sh", "-c", "ulimit -H -n"])
         finally:
             container.remove()
-        self._engine.most_files = int(said) if said.strip().isdigit() else 0
+        return Allowed(files=int(said) if said.strip().isdigit() else 0)

@@ -11,10 +11,11 @@ from sandbox.runtime.docker.channel import Call, Channel, Command
 from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import faults
 from sandbox.runtime.docker.execute import attend
-from sandbox.runtime.docker.terminal import DETACH_KEYS
+from sandbox.runtime.docker.terminal import DETACH_KEYS, KILLED
 from sandbox.runtime.docker.wire import start_exec
 
-KILLED = 137
+STARTS, START_PAUSE = 6, 0.1
+_NO_ROOM = ("read init-p", "resource temporarily unavailable", "Resource temporarily unavailable")
 _NEVER_RAN = {125, 126, 127}
 
 
@@ -65,7 +66,21 @@ def ask(channel: Channel, kind: int, seconds: float) -> bytes:
 
 
 def run_from_outside(container: Container, command: Command, seconds: float) -> Ended:
-    """By the engine: nothing that runs in the box has a part in it."""
+    """By the engine: nothing that runs in the box has a part in it.
+
+    In a box that is full of processes the engine's own may die before it becomes the program.
+    """
+    for _ in range(STARTS - 1):
+        try:
+            return _run_from_outside(container, command, seconds)
+        except RuntimeFault as e:
+            if not any(words in str(e) for words in _NO_ROOM):
+                raise
+            time.sleep(START_PAUSE)
+    return _run_from_outside(container, command, seconds)
+
+
+def _run_from_outside(container: Container, command: Command, seconds: float) -> Ended:
     exec_id = prepare(
         container,
         command.argv,

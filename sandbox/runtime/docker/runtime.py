@@ -40,7 +40,7 @@ class DockerRuntime:
         self._gate = Gate()
         self._lease: Lease | None = None
         self._boxes: dict[str, DockerBox] = {}
-        self._images = Loaded(self._engine, store)
+        self._images = Loaded(self._engine, store, self._store_id)
         self._maker = Maker(self._engine, store, self._images, self._labels)
         self._watch = Watch()
         self._pool = Pool(self._maker.make, Container.remove, _memory_of)
@@ -108,7 +108,7 @@ class DockerRuntime:
                     gone.append(f"docker container {container}")
         for lease in orphans(self._folder):  # of runs that died without a box
             lease.release()
-        return gone
+        return [*gone, *(f"docker image {name}" for name in self._images.reap())]
 
     def close(self) -> None:
         self._gate.close()
@@ -119,6 +119,7 @@ class DockerRuntime:
         try:
             for box in boxes:
                 box.destroy()
+            self._images.close()
         finally:
             with self._lock:
                 if self._lease is not None:
