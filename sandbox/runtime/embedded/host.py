@@ -1,14 +1,12 @@
 """The embedded runtime, seen from the user's process."""
 
 import hashlib
-import heapq
 import os
 import shutil
 import socket
-import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +14,19 @@ from sandbox.errors import RuntimeFault
 from sandbox.runtime import changeset
 from sandbox.runtime.base import BoxSpec, Capabilities, Held, Image
 from sandbox.runtime.embedded import loop, wire
-from sandbox.runtime.embedded.body import Body, Files
+from sandbox.runtime.embedded.body import Body
 from sandbox.runtime.embedded.box import EmbeddedBox, House
-from sandbox.runtime.embedded.client import Blank, Blanks, Zygote
-from sandbox.runtime.embedded.filesystem import DISK_IMAGE
+from sandbox.runtime.embedded.crew import Crew
 from sandbox.runtime.embedded.machine import HINT, find_groups, missing, raise_own_limits
 from sandbox.runtime.gate import Gate
-from sandbox.runtime.lease import Lease, orphans
+from sandbox.runtime.lease import orphans
 from sandbox.runtime.pool import Pool
 from sandbox.runtime.store import Store, remove_tree
 from sandbox.runtime.watch import Watch
 
-_FIRST_OWNER, _OWNER_STEP = 200_000, 65536
 _MIB = 1 << 20
 _RESERVE_MIB = 256
 """No box is made when the disk has less left than this."""
-_MAPPING = ("mount_setattr", "open_tree", "mount overlay")
-"""In what the zygote says when a kernel cannot map owners of overlay layers."""
 _ALWAYS: frozenset[Held] = frozenset(("disk", "file", "open_files", "terminals"))
 
 
@@ -47,7 +41,7 @@ class EmbeddedRuntime:
         self._tag = tag(store)
         self._lock = threading.Lock()
         self._gate = Gate()
-        self._crew: _Crew | None = None
+        self._crew: Crew | None = None
         self._boxes: dict[str, EmbeddedBox] = {}
         self._pool: Pool[Body] = Pool(
             self._build, Body.destroy, lambda body: body.usage().memory_bytes
@@ -164,7 +158,7 @@ class EmbeddedRuntime:
         if why := missing():
             raise RuntimeFault("; ".join(why), hint=HINT, retry=False)
 
-    def _ready(self) -> "_Crew":
+    def _ready(self) -> Crew:
         with self._lock:
             if self._crew is not None and not self._crew.zygote.alive():
                 self._crew.close()
@@ -172,7 +166,7 @@ class EmbeddedRuntime:
             if self._crew is None:
                 self._require()
                 raise_own_limits()
-                self._crew = _Crew(self._folder, self._tag)
+                self._crew = Crew(self._folder, self._tag)
             return self._crew
 
     def _take(self, spec: BoxSpec) -> Body:
@@ -214,160 +208,11 @@ class EmbeddedRuntime:
             )
 
 
-class _Crew:
-    """One zygote, what it has made, and the lease that says they have an owner."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._groups = find_groups(name)
-        self._lease = Lease.fresh(folder)
-        self._run = folder / self._lease.name
-        self._rootless = os.geteuid() != 0
-        self._lock = threading.Lock()
-        self._mapped = not self._rootless
-        self._count = 0
-        self._owners = 0
-        self._free: list[int] = []
-        """Owners that boxes had which are gone."""
-        with ExitStack() as undo:
-            undo.callback(self._lease.release)
-            self._run.mkdir(mode=0o700)
-            undo.callback(remove_tree, self._run)
-            self._groups.make_parent()
-            self.zygote = Zygote(name, self._run, self._groups.parents)
-            undo.pop_all()
-        self._blanks = Blanks(self._order, self._destroy)
-
-    def build(self, spec: BoxSpec) -> Body:
-        """Raises OSError."""
-        blank = self._blanks.take()
-        try:
-            body = self._become(blank, spec)
-        except OSError as e:
-            # Only a refused mapping may cost the mapping: any other trouble is told as it is.
-            if not blank.owner or not any(word in str(e) for word in _MAPPING):
-                raise
-            # Kernels before 5.19 cannot map overlay layers: root in the box is then the host's
-            # root, without its capabilities.
-            self._mapped = False
-            self._destroy_blanks()
-            body = self._become(self._blanks.take(), spec)
-        with suppress(OSError):  # whoever needs it will hear why
-            self._blanks.order()
-        return body
-
-    def close(self) -> None:
-        self._destroy_blanks()
-        self.zygote.close()
-        self._groups.tidy()
-        with suppress(OSError):
-            remove_tree(self._run)
-        self._lease.release()
-
-    def _order(self) -> tuple[Blank, socket.socket]:
-        with self._lock:
-            self._count += 1
-            name = f"{self._run.name}.{self._count}"
-            owner = self._owner() if self._mapped else 0
-        ours, theirs = wire.pair()
-        blank = Blank(name=name, folder=self._run / name, owner=owner, channel=ours)
-        request = {
-            "op": "blank",
-            "folder": str(blank.folder),
-            "owner": owner,
-            "groups": self._groups.paths(name),
-            "rootless": self._rootless,
-        }
-        with theirs:
-            return blank, self.zygote.ask(request, [theirs.fileno()])
-
-    def _owner(self) -> int:
-        if self._free:
-            return heapq.heappop(self._free)
-        self._owners += 1
-        return _FIRST_OWNER + (self._owners - 1) * _OWNER_STEP
-
-    def _become(self, blank: Blank, spec: BoxSpec) -> Body:
-        wanted = spec.limits
-        try:
-            if wanted.disk == "loop":
-                _make_disk(blank.folder / DISK_IMAGE, wanted.disk_mib)
-            self._groups.limit(
-                blank.name,
-                memory_bytes=wanted.memory_mib * _MIB,
-                pids=wanted.pids,
-                cpus=wanted.cpus,
-            )
-            folders = tuple(str(folder) for folder in spec.lowers)
-            request = {
-                "op": "build",
-                "lowers": folders,
-                "disk": wanted.disk,
-                "disk_mib": wanted.disk_mib,
-                "terminals": wanted.terminals,
-                "mounts": [(str(m.source), m.target) for m in spec.mounts],
-                "tmpfs": dict(spec.tmpfs),
-                "hostname": spec.hostname,
-                "workdir": spec.workdir,
-                "open_files": wanted.open_files,
-                "file_mib": wanted.file_mib,
-                "processes": wanted.pids if self._rootless else None,
-            }
-            made, upper = _built(blank, request)
-        except BaseException:
-            self._destroy(blank)
-            raise
-        files = Files(
-            upper=upper,
-            lowers=folders,
-            made=frozenset(made),
-            root=os.geteuid() if self._rootless else 0,
-        )
-        return Body(blank, self._groups, files, lambda: self._release(blank))
-
-    def _destroy_blanks(self) -> None:
-        for blank in self._blanks.close():
-            self._destroy(blank)
-
-    def _destroy(self, blank: Blank) -> None:
-        blank.kill()
-        with suppress(OSError):
-            self._groups.remove(blank.name)
-        with suppress(OSError):
-            remove_tree(blank.folder)
-        self._release(blank)
-
-    def _release(self, blank: Blank) -> None:
-        if blank.owner:
-            with self._lock:
-                heapq.heappush(self._free, blank.owner)
-
-
-def _built(blank: Blank, request: dict[str, Any]) -> tuple[list[str], int]:
-    wire.send(blank.channel, request)
-    _, fds = blank.hear()
-    try:
-        built, _ = blank.hear()
-    except BaseException:
-        os.close(fds[0])
-        raise
-    return built["made"], fds[0]
-
-
 def _restore(body: Body, tar: Path) -> None:
     with tar.open("rb") as f, body.ask({"op": "restore"}, [f.fileno()]) as reply:
         message, _ = wire.receive(reply)
     if message != {"exit": 0}:
         raise RuntimeFault(f"cannot restore the snapshot {tar}: {message}", retry=False)
-
-
-def _make_disk(path: Path, mib: int) -> None:
-    """An empty ext4 in a file that takes no more room than is written to it."""
-    with path.open("wb") as f:
-        f.truncate(mib * _MIB)
-    command = ["mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-m", "0", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise OSError(f"mkfs.ext4: {done.stderr.strip()}")
 
 
 def tag(store: Store) -> str:

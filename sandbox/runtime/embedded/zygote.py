@@ -121,16 +121,12 @@ class Zygote:
 def clean_up(run: str, groups: list[str]) -> None:
     """Kill what is left of the run's boxes, then remove their groups and folders."""
     prefix = f"{os.path.basename(run)}."
-    ours = [
-        os.path.join(parent, name)
-        for parent in groups
-        for name in _listed(parent)
-        if name.startswith(prefix)
-    ]
+    names = {name for parent in groups for name in _listed(parent) if name.startswith(prefix)}
+    ours = [os.path.join(parent, name) for parent in groups for name in names]
     until = time.monotonic() + _LAST_SECONDS
     while ours and time.monotonic() < until:
-        for group in ours:
-            _kill_all_in(group)
+        for name in names:
+            _kill(name, groups)
         _reap()
         ours = [group for group in ours if not _removed(group)]
         if ours:
@@ -176,11 +172,13 @@ def _map(pid: int, owner: int, count: int) -> None:
         kernel.write(f"/proc/{pid}/{name}", f"0 {owner} {count}")
 
 
-def _kill_all_in(group: str) -> None:
-    with contextlib.suppress(OSError, ValueError):
-        if os.path.exists(os.path.join(group, "freezer.state")):
-            kernel.write(os.path.join(group, "freezer.state"), "THAWED")
-        for line in kernel.read(os.path.join(group, "cgroup.procs")).split():
+def _kill(name: str, groups: list[str]) -> None:
+    """Every process of a box: those of its group in one hierarchy are those of all."""
+    for parent in groups:
+        with contextlib.suppress(OSError):
+            kernel.write(os.path.join(parent, name, "freezer.state"), "THAWED")
+    with contextlib.suppress(OSError):
+        for line in kernel.read(os.path.join(groups[0], name, "cgroup.procs")).split():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(line), signal.SIGKILL)
 
