@@ -157,6 +157,7 @@ def _built(blank: Blank, request: dict[str, Any]) -> tuple[list[str], int]:
     _, fds = blank.hear()
     try:
         built, _ = blank.hear()
+        blank.hear()  # that whoever built it is gone
     except BaseException:
         os.close(fds[0])
         raise

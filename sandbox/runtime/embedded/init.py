@@ -35,7 +35,9 @@ def run(ground: filesystem.Ground, groups: list[str], control: int) -> None:
     privileges.give_up(ground.user_namespace)  # nothing that is still to be done is done by us
     if os.waitpid(builder, 0)[1]:
         return  # it has said why; or nobody wanted a box
-    serve.serve(socket.socket(fileno=control))
+    channel = socket.socket(fileno=control)
+    wire.send(channel, {"ready": True})  # and alone
+    serve.serve(channel)
 
 
 def _build_and_end(ground: filesystem.Ground, control: int) -> None:
