@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sandbox.runtime.embedded import kernel, loop
+from sandbox.runtime.embedded import kernel, layer, loop
 
 UPPER, WORK, ROOT, STAGE = "upper", "work", "root", "stage"
 DISK_IMAGE = "disk.img"
@@ -70,6 +70,8 @@ class Layout:
     """(source on the host, path in the box)"""
     tmpfs: dict[str, int]
     """path → MiB"""
+    snapshot: int | None
+    """Descriptor of a tar of changes to start with."""
 
 
 def prepare(folder: str) -> None:
@@ -229,6 +231,9 @@ def _overlay(ground: Ground, layout: Layout) -> tuple[int, str]:
             kernel.mount_mapped(lower, target, ground.user_namespace)
         lowers.append(target)
     place = _place_of_changes(layout)
+    if layout.snapshot is not None:
+        opaque = "user.overlay.opaque" if ground.rootless else "trusted.overlay.opaque"
+        layer.lay(layout.snapshot, f"{place}/{UPPER}", layout.lowers, opaque)
     upper = os.open(f"{place}/{UPPER}", os.O_RDONLY | os.O_DIRECTORY)
     seen = place if ground.user_namespace is None else _OWN
     if ground.user_namespace is not None and place != ".":

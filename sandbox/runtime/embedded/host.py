@@ -7,13 +7,12 @@ import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import changeset
 from sandbox.runtime.base import BoxSpec, Capabilities, Held, Image
-from sandbox.runtime.embedded import loop, wire
+from sandbox.runtime.embedded import loop
 from sandbox.runtime.embedded.body import Body
 from sandbox.runtime.embedded.box import EmbeddedBox, House
 from sandbox.runtime.embedded.crew import Crew
@@ -174,19 +173,15 @@ class EmbeddedRuntime:
 
     def _build(self, spec: BoxSpec) -> Body:
         """A box that nobody has used."""
-        tar = changeset.check(spec)
+        changeset.check(spec)
         self._check(spec)
         try:
-            body = self._ready().build(spec)
+            return self._ready().build(spec)
         except OSError as e:
-            raise RuntimeFault(f"cannot make a box: {e}", hint=HINT) from e
-        if tar is not None:
-            try:
-                _restore(body, tar)
-            except BaseException:
-                body.destroy()
-                raise
-        return body
+            # A snapshot that cannot be laid today cannot be laid tomorrow.
+            raise RuntimeFault(
+                f"cannot make a box: {e}", hint=HINT, retry=spec.snapshot is None
+            ) from e
 
     def _left_on_disk(self) -> int:
         place = self._folder if self._folder.exists() else self._store.root
@@ -206,13 +201,6 @@ class EmbeddedRuntime:
                 f"less than {_RESERVE_MIB} MiB are free in {self._store.root}: no box is made",
                 hint="free some, or set STILLROOM_STORE to another folder",
             )
-
-
-def _restore(body: Body, tar: Path) -> None:
-    with tar.open("rb") as f, body.ask({"op": "restore"}, [f.fileno()]) as reply:
-        message, _ = wire.receive(reply)
-    if message != {"exit": 0}:
-        raise RuntimeFault(f"cannot restore the snapshot {tar}: {message}", retry=False)
 
 
 def tag(store: Store) -> str:

@@ -53,9 +53,9 @@ def _build_and_end(ground: filesystem.Ground, control: int) -> None:
         _network()
         trees = filesystem.stage(ground)
         wire.send(channel, {"staged": True})
-        request, _ = wire.receive(channel)
+        request, fds = wire.receive(channel)
         if request is not None:
-            made = _build(ground, request, trees, channel)
+            made = _build(ground, request, trees, fds, channel)
             wire.send(channel, {"made": made})
             status = 0
     except BaseException as e:  # noqa: BLE001 - the child's boundary: say it, then end
@@ -68,6 +68,7 @@ def _build(
     ground: filesystem.Ground,
     request: dict[str, Any],
     trees: list[tuple[int, str]],
+    fds: list[int],
     channel: socket.socket,
 ) -> list[str]:
     layout = filesystem.Layout(
@@ -79,6 +80,7 @@ def _build(
         terminals=request["terminals"],
         mounts=[(source, target) for source, target in request["mounts"]],
         tmpfs=request["tmpfs"],
+        snapshot=fds[0] if fds else None,
     )
     made = filesystem.build(
         ground, layout, trees, lambda upper: wire.send(channel, {"upper": True}, [upper])

@@ -45,8 +45,6 @@ def _answer(request: dict[str, Any], fds: list[int], running: dict[int, socket.s
                 os.close(master)
             case "put":
                 running[unpack.put(fds[0], request["folder"])] = reply
-            case "restore":
-                running[unpack.restore(fds[0])] = reply
             case "kill":
                 _kill_all(running)
                 _tell(reply, {"exit": 0})
