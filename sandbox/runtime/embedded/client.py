@@ -123,10 +123,17 @@ class Blanks:
     """Ordered ahead of time: joining control groups takes longer than all the rest of a box."""
 
     def __init__(
-        self, order: Callable[[], tuple[Blank, socket.socket]], discard: Callable[[Blank], None]
+        self,
+        order: Callable[[bool], tuple[Blank, socket.socket]],
+        hurry: Callable[[], None],
+        discard: Callable[[Blank], None],
     ) -> None:
-        """`order`: ask for one; its answer comes on the socket. `discard`: one that went wrong."""
+        """`order`: ask for one, which may be for later; its answer comes on the socket.
+
+        `hurry`: what was for later is wanted now. `discard`: one that went wrong.
+        """
         self._order = order
+        self._hurry = hurry
         self._discard = discard
         self._lock = threading.Lock()
         self._ordered: deque[tuple[Blank, socket.socket]] = deque()
@@ -134,19 +141,26 @@ class Blanks:
     def take(self) -> Blank:
         """The one that was ordered first, as soon as it is there. Raises OSError."""
         with self._lock:
-            blank, reply = self._ordered.popleft() if self._ordered else self._order()
-        return self._delivered(blank, reply)
+            ordered = self._ordered.popleft() if self._ordered else None
+        if ordered is None:
+            return self._delivered(*self._order(False))  # noqa: FBT003 - see the constructor
+        if not readable([ordered[1]], 0):
+            self._hurry()
+        return self._delivered(*ordered)
 
     def order(self) -> None:
         """Have some made for those who come next: called when a box is finished."""
         with self._lock:
             if len(self._ordered) < _READY:
-                self._ordered.append(self._order())
+                self._ordered.append(self._order(True))  # noqa: FBT003 - see the constructor
 
     def close(self) -> list[Blank]:
         """Those that nobody took: they are the caller's to destroy."""
         with self._lock:
             left = []
+            if self._ordered:
+                with suppress(OSError):
+                    self._hurry()
             while self._ordered:
                 with suppress(OSError):
                     left.append(self._delivered(*self._ordered.popleft()))

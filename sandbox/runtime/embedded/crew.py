@@ -50,7 +50,7 @@ class Crew:
             self._groups.make_parent()
             self.zygote = Zygote(name, self._run, self._groups.parents)
             undo.pop_all()
-        self._blanks = Blanks(self._order, self._destroy)
+        self._blanks = Blanks(self._order, self._hurry, self._destroy)
 
     def build(self, spec: BoxSpec) -> Body:
         """Raises OSError."""
@@ -78,7 +78,10 @@ class Crew:
             remove_tree(self._run)
         self._lease.release()
 
-    def _order(self) -> tuple[Blank, socket.socket]:
+    def _hurry(self) -> None:
+        self.zygote.ask({"op": "hurry"}, []).close()
+
+    def _order(self, later: bool) -> tuple[Blank, socket.socket]:  # noqa: FBT001 - see Blanks
         with self._lock:
             self._count += 1
             name = f"{self._run.name}.{self._count}"
@@ -87,6 +90,7 @@ class Crew:
         blank = Blank(name=name, folder=self._run / name, owner=owner, channel=ours)
         request = {
             "op": "blank",
+            "later": later,
             "folder": str(blank.folder),
             "owner": owner,
             "groups": self._groups.paths(name),

@@ -9,6 +9,7 @@ import contextlib
 import gc
 import os
 import resource
+import select
 import shutil
 import signal
 import socket
@@ -27,6 +28,8 @@ _NAMESPACES = (
 )
 _IDS = 65536
 _LAST_SECONDS = 10.0
+_REST_SECONDS = 0.02
+"""Whoever has just got a box is about to use it: what is for later does not take its time."""
 
 
 def main(run: str, groups: list[str]) -> None:
@@ -43,22 +46,21 @@ def main(run: str, groups: list[str]) -> None:
     gc.freeze()
     control = socket.socket(fileno=CONTROL_FD)
     zygote = Zygote()
+    later: list[tuple[dict[str, Any], list[int]]] = []
     while True:
+        if later and not select.select([control], [], [], _REST_SECONDS)[0]:
+            zygote.serve(*later.pop())
+            continue
         request, fds = wire.receive(control)
         if request is None:
             break
         _reap()
-        if not fds:
-            continue  # no room for more descriptors; whoever asked sees their end closed
-        reply = socket.socket(fileno=fds[0])
-        try:
-            zygote.answer(request, fds, reply)
-        except Exception as e:  # noqa: BLE001 - whatever was asked for, the other boxes go on
-            wire.tell_error(reply, e)
-        finally:
-            reply.close()
-            for fd in fds[1:]:
-                os.close(fd)
+        while later:
+            zygote.serve(*later.pop())
+        if request.get("later"):
+            later.append((request, fds))
+        else:
+            zygote.serve(request, fds)
     clean_up(run, groups)
     os._exit(0)
 
@@ -68,8 +70,23 @@ class Zygote:
         self._user_namespaces: dict[int, int] = {}
         """By owner: a box can have that of one which is gone."""
 
-    def answer(self, request: dict[str, Any], fds: list[int], reply: socket.socket) -> None:
+    def serve(self, request: dict[str, Any], fds: list[int]) -> None:
+        if not fds:
+            return  # no room for more descriptors; whoever asked sees their end closed
+        reply = socket.socket(fileno=fds[0])
+        try:
+            self._answer(request, fds, reply)
+        except Exception as e:  # noqa: BLE001 - whatever was asked for, the other boxes go on
+            wire.tell_error(reply, e)
+        finally:
+            reply.close()
+            for fd in fds[1:]:
+                os.close(fd)
+
+    def _answer(self, request: dict[str, Any], fds: list[int], reply: socket.socket) -> None:
         match request["op"]:
+            case "hurry":
+                pass  # what was to be done later has been done, since something was asked for
             case "blank":
                 self._blank(request, reply, control=fds[1])
             case "get":
