@@ -28,7 +28,7 @@ _NAMESPACES = (
 )
 _IDS = 65536
 _LAST_SECONDS = 10.0
-_REST_SECONDS = 0.02
+_REST_SECONDS = 0.008
 """Whoever has just got a box is about to use it: what is for later does not take its time."""
 
 
