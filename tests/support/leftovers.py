@@ -54,7 +54,7 @@ def _folders(store: Store) -> list[str]:
         for place in places
         if (store.root / place).is_dir()
         for p in (store.root / place).iterdir()
-        if p.name != "id"
+        if p.name not in ("id", "images")  # which store it is, and what the engine has of it
     ]
 
 
