@@ -6,7 +6,7 @@ import shutil
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from sandbox.errors import RuntimeFault
@@ -106,6 +106,13 @@ class EmbeddedRuntime:
                 continue
             lease.release()
             gone += [f"box {name}" for name in names]
+        # A first process may make its groups after its run has removed the others, and the lease.
+        for name in groups.boxes():
+            if not (self._folder / f"{name.split('.')[0]}.lease").exists():
+                with suppress(OSError):  # it is seen again next time
+                    groups.kill(name)
+                    groups.remove(name)
+                    gone.append(f"box {name}")
         groups.tidy()
         return gone
 
