@@ -17,7 +17,8 @@ from sandbox.errors import RuntimeFault
 from sandbox.model.task import Digest, Limits
 from sandbox.runtime.base import Box, BoxSpec, Image, ImageLayer
 from sandbox.runtime.embedded import box as box_module
-from sandbox.runtime.embedded.host import EmbeddedRuntime
+from sandbox.runtime.embedded.host import EmbeddedRuntime, tag
+from sandbox.runtime.embedded.machine import find_groups
 from sandbox.runtime.store import Store
 from tests.support.waiting import eventually
 
@@ -267,3 +268,12 @@ def test_a_process_that_the_user_forked_does_not_keep_the_boxes_alive(store, run
         assert not Path(f"{run}.lease").exists()
     finally:
         os.kill(int(child), signal.SIGKILL)
+
+
+def test_a_group_that_is_left_of_a_run_that_is_gone_is_reaped(runtime, box):
+    groups = find_groups(tag(runtime._store))
+    for path in groups.paths("0123456789abcdef.7"):
+        Path(path).mkdir()
+    assert runtime.reap() == ["box 0123456789abcdef.7"]
+    assert not any(Path(path).exists() for path in groups.paths("0123456789abcdef.7"))
+    assert answers(box)

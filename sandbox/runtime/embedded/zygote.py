@@ -137,17 +137,22 @@ class Zygote:
 
 def clean_up(run: str, groups: list[str]) -> None:
     """Kill what is left of the run's boxes, then remove their groups and folders."""
+    # A blank that is just being made makes its groups after we have looked for them, if it lives.
+    for pid in _children():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     prefix = f"{os.path.basename(run)}."
-    names = {name for parent in groups for name in _listed(parent) if name.startswith(prefix)}
-    ours = [os.path.join(parent, name) for parent in groups for name in names]
     until = time.monotonic() + _LAST_SECONDS
-    while ours and time.monotonic() < until:
+    while time.monotonic() < until:
+        alive = _children()
+        names = {name for parent in groups for name in _listed(parent) if name.startswith(prefix)}
         for name in names:
             _kill(name, groups)
         _reap()
-        ours = [group for group in ours if not _removed(group)]
-        if ours:
-            time.sleep(0.002)
+        ours = [os.path.join(parent, name) for parent in groups for name in names]
+        if not [group for group in ours if not _removed(group)] and not alive:
+            break
+        time.sleep(0.002)
     for name in _listed(run):
         filesystem.discard(os.path.join(run, name))
     shutil.rmtree(run, onerror=_open_up)
@@ -187,6 +192,13 @@ def _map(pid: int, owner: int, count: int) -> None:
     """0… in the process's new user namespace are owner… in ours."""
     for name in ("uid_map", "gid_map"):
         kernel.write(f"/proc/{pid}/{name}", f"0 {owner} {count}")
+
+
+def _children() -> list[int]:
+    try:
+        return [int(pid) for pid in kernel.read("/proc/thread-self/children").split()]
+    except OSError:  # a kernel that does not tell
+        return []
 
 
 def _kill(name: str, groups: list[str]) -> None:
