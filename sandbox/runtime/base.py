@@ -170,11 +170,56 @@ class ExecResult:
         return self.exit_code is None
 
 
+CONTROL, STATUS, OUTPUT = 250, 251, 253
+"""Descriptors of a program that was started with wires: it reads the first, and writes the others."""
+
+
+class Wires(Protocol):
+    """Three pipes between the host and a program on a terminal, beside the terminal."""
+
+    def filenos(self) -> tuple[int, ...]:
+        """To poll for reading: one of them is readable when there may be something to receive."""
+        ...
+
+    def send(self, data: bytes, seconds: float) -> bool:
+        """To its CONTROL. False: not all of it was taken in time, or it is gone."""
+        ...
+
+    def receive(self) -> tuple[bytes, bytes]:
+        """What has come by OUTPUT and by STATUS; never waits.
+
+        Raises EOFError when neither will bring anything any more.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreground:
+    """What the processes that a terminal's keys go to were doing at one moment."""
+
+    doing: Literal["input", "control", "other"]
+    """`input`: all of them sleep, and one waits for somebody to type; `control`: the program that
+    the terminal was opened for waits for its CONTROL."""
+    command: str
+    """Of the one that waits, or of the group's first: the kernel's short name."""
+    trace: str
+    """Not the same as long as any of them does something."""
+
+
 class Pty(Protocol):
     """The host's end of a terminal in a box."""
 
+    @property
+    def wires(self) -> Wires | None:
+        """There if they were asked for. Closed with the terminal."""
+        ...
+
     def fileno(self) -> int:
         """Read what the program prints, write what is typed: os.read and os.write work."""
+        ...
+
+    def foreground(self) -> Foreground | None:
+        """None: there is no such process, or this runtime cannot tell."""
         ...
 
     def resize(self, rows: int, cols: int) -> None: ...
@@ -203,6 +248,7 @@ class Box(Protocol):
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         user: str | None = None,
+        wires: bool = False,
     ) -> Pty:
         """Start a program on a new terminal, as its session leader."""
         ...

@@ -75,6 +75,17 @@ def test_an_image_whose_links_lead_to_open_descriptors_changes_nothing_on_the_ho
             assert not list(place.iterdir()), (number, depth)
 
 
+def test_a_box_that_cannot_be_made_leaves_the_next_one_its_own_users(runtime, spec, tmp_path):
+    """Nor is that so because one could be made before."""
+    gone = ImageLayer(diff_id=Digest("gone"), tar=tmp_path, folder=tmp_path / "gone")
+    image = replace(spec.image, layers=(*spec.image.layers, gone))
+    with pytest.raises(RuntimeFault):
+        runtime.create(replace(spec, image=image))
+    with runtime.create(spec) as box:
+        python(box, "assert open('/proc/self/uid_map').read().split()[1] != '0'")
+    assert runtime.capabilities().user_namespace
+
+
 ODD: dict[str, Callable[[Box], Any]] = {
     "a user by name": lambda b: b.open_pty(["true"], user="nobody"),
     "a user that is no number of the kernel's": lambda b: b.open_pty(["true"], user=f"{10**15}:0"),

@@ -41,7 +41,7 @@ def test_processes_of_a_program_whose_time_was_up_and_of_a_trusted_one(
     runtime: Runtime, small: BoxSpec
 ):
     words = "the limit of 24 processes was reached"
-    script = "for i in $(seq 60); do sleep 1 & done; sleep 60"
+    script = "for i in $(seq 60); do sleep 100 & done; sleep 100"
     with runtime.create(small) as box:
         assert words in box.exec(["bash", "-c", script], seconds=3, trusted=True).limit
         box.reset()

@@ -225,8 +225,8 @@ def test_a_person_can_take_the_agents_place(stillroom: Stillroom, task: str, tmp
     os.write(master, b"sed -i 's/split(\" \")/split()/' words.py; echo do''ne\r")
     until(b"done\r\n")
     until(b"# ")
-    os.write(master, b"sleep 1000\r")
-    until(b"sleep 1000\r\n")
+    os.write(master, b"sh -c 'echo star''ted; exec sleep 1000'\r")
+    until(b"started\r\n")  # before that, it would be the shell that is interrupted
     os.write(master, b"\x03")
     until(b"# ")
     os.write(master, b"tty && stty size\r")

@@ -11,7 +11,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from sandbox.runtime.base import BoxSpec, Snapshot
+from sandbox.model.task import Digest
+from sandbox.runtime.base import BoxSpec, Image, ImageLayer, Snapshot
 from sandbox.runtime.embedded import wire
 from sandbox.runtime.embedded.body import Body, Files
 from sandbox.runtime.embedded.client import Blank, Blanks, Zygote
@@ -37,7 +38,9 @@ class Crew:
         self._run = folder / self._lease.name
         self._rootless = os.geteuid() != 0
         self._lock = threading.Lock()
-        self._mapped = not self._rootless
+        self.mapped = True
+        """Is root in a box somebody else on this machine?"""
+        self._proved = self._rootless
         self._count = 0
         self._owners = 0
         self._free: list[int] = []
@@ -57,13 +60,10 @@ class Crew:
         blank = self._blanks.take()
         try:
             body = self._become(blank, spec)
-        except OSError as e:
-            # Only a refused mapping may cost the mapping: any other trouble is told as it is.
-            if not blank.owner or not any(word in str(e) for word in _MAPPING):
+        except OSError:
+            # What is wrong with one box may not cost the others their own users.
+            if self._can_map():
                 raise
-            # Kernels before 5.19 cannot map overlay layers: root in the box is then the host's
-            # root, without its capabilities.
-            self._mapped = False
             self._destroy_blanks()
             body = self._become(self._blanks.take(), spec)
         with suppress(OSError):  # whoever needs it will hear why
@@ -78,6 +78,28 @@ class Crew:
             remove_tree(self._run)
         self._lease.release()
 
+    def _can_map(self) -> bool:
+        """Kernels before 5.19 cannot map overlay layers, nor can some file systems.
+
+        Root in a box is then the host's root, without its capabilities. A box of nothing tells.
+        """
+        if self._proved or not self.mapped:
+            return True  # it was not the mapping
+        try:
+            self._become(self._blanks.take(), self._of_nothing()).destroy()
+        except OSError as e:
+            self.mapped = not any(word in str(e) for word in _MAPPING)
+            return self.mapped
+        self._proved = True
+        return True
+
+    def _of_nothing(self) -> BoxSpec:
+        folder = self._run / "nothing"
+        folder.mkdir(exist_ok=True)
+        layer = ImageLayer(diff_id=Digest(""), tar=folder, folder=folder)
+        image = Image(name="nothing", digest=Digest(""), config=folder, layers=(layer,), env={})
+        return BoxSpec(image=image)
+
     def _hurry(self) -> None:
         self.zygote.ask({"op": "hurry"}, []).close()
 
@@ -85,7 +107,7 @@ class Crew:
         with self._lock:
             self._count += 1
             name = f"{self._run.name}.{self._count}"
-            owner = self._owner() if self._mapped else 0
+            owner = self._owner() if self.mapped and not self._rootless else 0
         ours, theirs = wire.pair()
         blank = Blank(name=name, folder=self._run / name, owner=owner, channel=ours)
         request = {

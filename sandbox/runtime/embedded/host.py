@@ -61,7 +61,7 @@ class EmbeddedRuntime:
             limits=frozenset(held),
             disk=("watch", "tmpfs", "loop") if loops else ("watch", "tmpfs"),
             cgroups=groups.kind,
-            user_namespace=True,
+            user_namespace=self._crew is None or self._crew.mapped,
             rootless=rootless,
             freeze=groups.can_freeze,
             snapshot=True,
