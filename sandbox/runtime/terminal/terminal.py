@@ -3,6 +3,7 @@
 import signal
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Self, assert_never
 
@@ -97,9 +98,7 @@ class Terminal:
                 case _:
                     assert_never(action)
         except (RuntimeFault, TerminalFault):
-            if not self._box.lost():
-                raise
-            return Observation(status=Status.BOX_LOST, cwd=self._cwd)
+            return Observation(status=self._give_up(""), cwd=self._cwd)
         finally:
             if self._shell:
                 self._shell.drain(on=True)
@@ -197,7 +196,7 @@ class Terminal:
         """Keys are typed to somebody: to a bash that reads the terminal, as a person's does."""
         follower = self._begin(lines.PROMPT, tty=True)
         self._prompt = True
-        follower.follow(self._clock() + _PROMPT_SECONDS, "input")
+        follower.follow(self._clock() + _PROMPT_SECONDS, "quiet")
 
     def _leave_prompt(self) -> None:
         assert self._shell and self._running  # noqa: S101 - for the type checker
@@ -284,22 +283,28 @@ class Terminal:
         """The shell is gone, or cannot be saved: its exit code if it had one, and a new shell."""
         assert self._shell  # noqa: S101 - for the type checker
         old, self._shell = self._shell, None
-        code = old.exit_code(_LAST_SECONDS)
-        old.read_rest()
-        if self._exchange:
-            self._exchange.finish()
-            self._close_exchange(old)
+        with closing(old):
+            code = old.exit_code(_LAST_SECONDS)
+            old.read_rest()
+            if self._exchange:
+                self._exchange.finish()
+                self._close_exchange(old)
+            limit = self._box.reached()
         self._last_status = 0
-        limit = self._box.reached()
-        old.close()
         try:
             self._shell = self._fresh()
         except (RuntimeFault, TerminalFault):
-            if self._box.lost():
-                return Status.BOX_LOST, code, limit
-            return (Status.STOPPED if limit else Status.SHELL_LOST), code, limit
+            return self._give_up(limit), code, limit
         self._shell.put_aside(old.aside.raw())
         return Status.RESTARTED, code, limit
+
+    def _give_up(self, limit: str) -> Status:
+        if self._shell:
+            self._shell.close()
+            self._shell = None
+        if self._box.lost():
+            return Status.BOX_LOST
+        return Status.STOPPED if limit else Status.SHELL_LOST
 
     def _fresh(self) -> Shell:
         rows, cols = self._size
