@@ -7,7 +7,7 @@ from sandbox.runtime.terminal import lines
 from sandbox.runtime.terminal.sink import Sink
 
 _ANY_MARK = re.compile(rb"\x1b\]7133;[12]\d{16}\x07")
-_OURS = re.compile(rb"[^\n]*7133;[12]\d{16}[^\n]*\n?")
+_OURS = re.compile(rb"[^\n]*(?:7133;[12]\d{16}|'[DR]\d{16};)[^\n]*\n?")
 """What `set -v` and `set -x` show of our own lines."""
 _SAID_BYTES = 1 << 16
 """A report is shorter; what is longer is none."""
@@ -23,6 +23,7 @@ class Exchange:
         self.tty = tty
         self.sink = sink
         self.begun = False
+        self._doubted = False
         self.report: lines.Report | None = None
         self._aside = aside
         self._printed = printed
@@ -70,11 +71,9 @@ class Exchange:
         """The mark at its end is not to come."""
         self._after = bytearray()
 
-    def begin(self) -> None:
-        """The mark at its beginning is not to come."""
-        if not self.begun:
-            self._put_aside(self._held)
-            self.begun, self._held = True, b""
+    def doubt(self) -> None:
+        """The mark at its beginning may not come, or be under way still."""
+        self._doubted = True
 
     def finish(self) -> None:
         """There will be no more: what looked like half a mark was output."""
@@ -87,12 +86,15 @@ class Exchange:
     def _take(self, data: bytes) -> None:
         data = self._held + data if self._held else data
         if not self.begun:
-            before, found, data = _cut(data, self._first)
+            before, found, rest = _cut(data, self._first)
+            if self._doubted and not found:
+                before, found, rest = _cut(data, self._last)
+                rest = found + rest
             self._put_aside(before)
             if not found:
-                self._held = data
+                self._held = rest
                 return
-            self.begun = True
+            self.begun, data = True, rest
         while True:
             before, found, data = _cut(data, self._last)
             self._print(before)
@@ -129,7 +131,7 @@ class Exchange:
 
 
 def without_marks(data: bytes) -> bytes:
-    if b"7133;" not in data:
+    if b"7133;" not in data and b"builtin printf" not in data:
         return data
     return _OURS.sub(b"", _ANY_MARK.sub(b"", data))
 

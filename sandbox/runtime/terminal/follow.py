@@ -81,7 +81,7 @@ class Follower:
         if exchange.unmarked:
             if not self._asked:
                 self._asked = now
-                exchange.begin()
+                exchange.doubt()
                 self._shell.send(lines.show_end(exchange.nonce, tty=exchange.tty))
             elif now - self._asked > _MARK_SECONDS:
                 exchange.close()  # the terminal does not take it

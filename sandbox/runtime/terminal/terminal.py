@@ -31,6 +31,8 @@ ENVIRONMENT = {"TERM": "xterm-256color", "PAGER": "cat", "GIT_PAGER": "cat", "NO
 _STEPS = (("INT", 0.5), ("INT", 0.5), ("TERM", 1.0), ("KILL", 2.0), ("SHELL", 2.0))
 _PROMPT_SECONDS = 5.0
 _LAST_SECONDS = 0.5
+_SETTLE_SECONDS = 0.02
+"""After a key that ends it, bash ends the terminal's line, which comes later than its report."""
 _LABEL = 200
 Clock = Callable[[], float]
 
@@ -268,6 +270,7 @@ class Terminal:
             came = follower.follow(self._clock() + seconds, "exit", enough=1 << 62)
             if came in (Came.END, Came.DEATH):
                 break
+        shell.read_rest(_SETTLE_SECONDS)
         if family and ending.signalled(box, shell.pid, "LEFT", family) and "KILL" not in sent:
             sent.append("KILL")
         return (came if came is Came.END else Came.DEATH), tuple(sent)
