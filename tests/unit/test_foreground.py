@@ -1,5 +1,7 @@
 """Who waits for somebody to type: real programs, as jobs of a bash, on real terminals."""
 
+import ast
+import fcntl
 import os
 import shlex
 import shutil
@@ -13,87 +15,11 @@ from pathlib import Path
 import pytest
 
 from sandbox.runtime import foreground
+from tests.support.jobs import Terminal
 from tests.support.waiting import eventually
 
 A_WHILE = 0.3
-READY = b"rea" + b"dy"
-SHELL = 'exec 250<&0 252<>"$0" >&252 2>&252; exec bash --norc --noprofile --noediting -i <&250'
-
-
-class Terminal:
-    """A bash with job control, which gets its commands by a pipe and leads a terminal's session."""
-
-    def __init__(self, folder: Path) -> None:
-        self.master, slave = os.openpty()
-        os.set_blocking(self.master, False)
-        reading, self.commands = os.pipe()
-        keep = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        self.shell = subprocess.Popen(
-            ["bash", "-c", SHELL, os.ttyname(slave)],
-            stdin=reading,
-            cwd=folder,
-            env=keep | {"HOME": str(folder), "TERM": "xterm", "LESSHISTFILE": "-"},
-            start_new_session=True,
-        )
-        os.close(reading)
-        self.slave = slave  # kept: a terminal that nobody has open yet would be taken for hung up
-        self.control = os.readlink(f"/proc/self/fd/{self.commands}")
-        self.printed = b""
-
-    def drain(self) -> bytes:
-        try:
-            while part := os.read(self.master, 65536):
-                self.printed = (self.printed + part)[-100_000:]
-        except OSError:
-            pass
-        return self.printed
-
-    def run(self, line: str) -> None:
-        done = f"eval {shlex.quote(line)} <&252 250<&- 252<&-\n"
-        os.write(self.commands, done.encode())
-
-    def look(self) -> tuple[str, str, str] | None:
-        self.drain()
-        return foreground.look(self.shell.pid, self.control)
-
-    def doing(self) -> str:
-        return (self.look() or ("",))[0]
-
-    def command(self) -> str:
-        return (self.look() or ("", ""))[1]
-
-    def awaits_input(self) -> bool:
-        """As a caller has to ask: two looks that say the same, and nothing printed in between."""
-        before, first = self.drain(), self.look()
-        return (
-            first is not None
-            and first[0] == "input"
-            and self.look() == first
-            and self.drain() == before
-        )
-
-    def close(self) -> None:
-        for _ in range(5):  # who makes children while they are ended
-            for pid in self._pids():
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-        self.shell.wait()
-        for handle in (self.master, self.slave, self.commands):
-            os.close(handle)
-        assert eventually(lambda: not self._pids())
-
-    def _pids(self) -> list[int]:
-        found = {pid for pid, _ in foreground._walk(self.shell.pid)}
-        for name in os.listdir("/proc"):
-            if name.isdigit():
-                try:
-                    if os.getsid(int(name)) == self.shell.pid:
-                        found.add(int(name))
-                except ProcessLookupError:
-                    pass
-        return sorted(found)
+READY = b"ready"
 
 
 @pytest.fixture
@@ -301,8 +227,6 @@ OTHERS = [
 
 @pytest.mark.parametrize("line", OTHERS)
 def test_a_program_that_waits_for_something_else_does_not(terminal, tmp_path, line):
-    import fcntl
-
     lock = tmp_path / "lock"
     lock.touch()
     with socket.create_server(("127.0.0.1", 0)) as silent, lock.open() as held:
@@ -312,3 +236,118 @@ def test_a_program_that_waits_for_something_else_does_not(terminal, tmp_path, li
         assert eventually(lambda: READY in terminal.drain(), 20)
         assert not eventually(terminal.awaits_input, A_WHILE), (terminal.look(), terminal.printed)
         assert terminal.doing() == "other"
+
+
+def test_a_shell_that_waits_for_its_next_command_is_told_by_its_control(terminal):
+    assert eventually(lambda: terminal.doing() == "control")
+    shell = terminal.shell.pid
+    assert terminal.command() == "bash"
+    assert (foreground.look(shell) or ("",))[0] == "control"
+    assert (foreground.look(shell, "pipe:[1]") or ("",))[0] == "other"
+
+
+def test_it_is_so_again_when_a_command_is_over(terminal):
+    terminal.run("cat")
+    assert eventually(terminal.awaits_input)
+    assert terminal.command() == "cat"
+    os.write(terminal.master, b"\x04")
+    assert eventually(lambda: terminal.doing() == "control")
+    terminal.run("sh -c 'kill -STOP $$'")
+    terminal.run("echo stopped")
+    assert eventually(lambda: b"stopped" in terminal.drain())
+    assert eventually(lambda: terminal.doing() == "control")
+
+
+def test_the_one_that_waits_is_named_and_not_the_groups_first(terminal):
+    terminal.run("sleep 100 | cat /dev/tty | sort")
+    assert eventually(terminal.awaits_input)
+    assert terminal.command() == "cat"
+
+
+def test_a_name_with_brackets_and_blanks_is_read_right(terminal, tmp_path):
+    shutil.copy(shutil.which("cat") or "", tmp_path / "a) R 1 (b\n")
+    terminal.run("./$'a) R 1 (b\\n'")
+    assert eventually(terminal.awaits_input)
+    assert terminal.command() == "a) R 1 (b\n"
+
+
+def test_the_trace_changes_with_every_line_that_is_read(terminal):
+    terminal.run("while read x; do :; done")
+    traces = set()
+    for _ in range(5):
+        assert eventually(terminal.awaits_input)
+        traces.add(terminal.look())
+        os.write(terminal.master, b"line\n")
+        assert eventually(lambda: terminal.look() not in traces)
+    assert len(traces) == 5
+
+
+def test_a_poll_with_a_timeout_still_awaits_input_after_a_stop(terminal):
+    code = f"p = select.poll(); p.register(0, 1); {SAY} print('=%d=' % os.getpid()); p.poll(100000)"
+    terminal.run(f"sh -c {shlex.quote(py(f'{IMPORTS} {code}') + '; :')}")
+    assert eventually(terminal.awaits_input, 20)
+    pid = int(terminal.printed.split(b"=")[-2])
+    os.kill(pid, signal.SIGSTOP)
+    assert eventually(lambda: terminal.doing() == "other")
+    os.kill(pid, signal.SIGCONT)
+    assert eventually(terminal.awaits_input)
+
+
+def test_who_has_lost_its_parent_is_found_too(terminal):
+    terminal.run("sh -c 'sh -c \"(echo ready; cat /dev/tty) & exit\"' | sleep 100")
+    assert eventually(terminal.awaits_input)
+    assert terminal.command() == "cat"
+
+
+def test_a_kernel_that_does_not_list_children_is_searched(terminal):
+    terminal.run("cat | sort | wc")
+    assert eventually(terminal.awaits_input)
+    stat = foreground._stat(f"/proc/{terminal.shell.pid}")
+    assert stat is not None
+    found = {pid for pid, _ in foreground._members(terminal.shell.pid, stat.tpgid)[0]}
+    assert len(found) == 3
+    assert {pid for pid, _ in foreground._scan(stat.tpgid)} == found
+
+
+def test_a_process_that_is_gone_or_has_no_terminal_is_not_guessed_about(terminal):
+    alone = subprocess.Popen(["sleep", "100"], start_new_session=True)
+    assert foreground.look(alone.pid) is None
+    alone.kill()
+    alone.wait()
+    assert foreground.look(alone.pid) is None
+    terminal.shell.kill()
+    assert eventually(lambda: terminal.look() is None)
+
+
+def test_a_group_with_very_many_threads_is_not_looked_through(terminal):
+    code = "threading.stack_size(65536); [threading.Thread(target=time.sleep, args=[100]).start() for _ in range(600)]"
+    terminal.run(py(f"{IMPORTS} {code}; {SAY} input()"))
+    assert eventually(lambda: READY in terminal.drain(), 20)
+    assert not eventually(terminal.awaits_input, A_WHILE)
+    assert len((terminal.look() or ("", "", ""))[2]) < 100
+
+
+def test_a_thousand_commands_never_seem_to_await_input(terminal):
+    terminal.run("for i in {1..1000}; do env true; done; echo re''ady")
+    seen = set()
+    while READY not in terminal.drain():
+        seen.add(terminal.doing())
+    assert eventually(lambda: terminal.doing() == "control")
+    for number in range(100):
+        terminal.run(f"/bin/echo =$(({number}))=")
+        wanted = f"={number}=".encode()
+        while wanted not in terminal.drain():
+            seen.add(terminal.doing())
+    assert seen <= {"other", "control"}
+
+
+def test_it_runs_on_the_oldest_python_that_may_be_in_a_box(terminal):
+    text = Path(foreground.__file__).read_text()
+    imported = {line.split()[1] for line in text.splitlines() if line.startswith("import ")}
+    assert imported == {"os"}
+    ast.parse(text, feature_version=(3, 8))
+    terminal.run("cat")
+    assert eventually(terminal.awaits_input)
+    code = f"{text}\nprint(look({terminal.shell.pid})[:2])"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, check=True)
+    assert done.stdout == b"('input', 'cat')\n"
