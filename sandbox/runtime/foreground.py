@@ -287,15 +287,17 @@ def _polled(path: str, address: int, count: int) -> list[tuple[int, bool]]:
 
 
 def _selected(path: str, count: int, sets: list[int]) -> list[tuple[int, bool]]:
-    size = (min(max(count, 0), 1 << 20) + 63) // 64 * 8
+    # The kernel looks no further than the process's table, whatever the count; nor is what lies
+    # behind a set a part of it.
+    lines = _read(f"{path}/status").splitlines()
+    table = max([int(line.split()[1]) for line in lines if line.startswith(b"FDSize:")], default=0)
+    count = min(count, table)
     found: list[tuple[int, bool]] = []
     for which, address in enumerate(sets):
-        bits = int.from_bytes(_memory(path, address, size), "little") if address else 0
-        bits &= (1 << max(count, 0)) - 1
-        while bits and len(found) <= _MOST_DESCRIPTORS:
-            lowest = bits & -bits
-            found.append((lowest.bit_length() - 1, which == 0))
-            bits ^= lowest
+        memory = _memory(path, address, (count + 63) // 64 * 8) if address else b""
+        for at, byte in enumerate(memory):
+            bits = [at * 8 + bit for bit in range(8) if byte >> bit & 1] if byte else ()
+            found += [(number, which == 0) for number in bits if number < count]
     return found
 
 

@@ -80,6 +80,13 @@ AWAITS = [
     case(py("import getpass; getpass.getpass()"), "python getpass"),
     case(py(f"{IMPORTS} select.select([0], [], [])"), "python select"),
     case(py(f"{IMPORTS} select.select([0], [], [0], 100)"), "python select with a timeout"),
+    case(
+        py(
+            "import ctypes; b = ctypes.create_string_buffer(b'\\1' + bytes(9999) + b'\\377' * 200000);"
+            "ctypes.CDLL(None).select(1 << 20, b, None, None, None)"
+        ),
+        "select with a count beyond all descriptors",
+    ),
     case(py(f"{IMPORTS} p = select.poll(); p.register(0, 1); p.poll()"), "python poll"),
     case(py(f"{IMPORTS} p = select.epoll(); p.register(0, 1); p.poll()"), "python epoll"),
     case(
