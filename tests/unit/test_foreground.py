@@ -228,6 +228,10 @@ OTHERS = [
     case(py(f"{SAY} m, s = os.openpty(); os.read(s, 1)"), "read of another terminal"),
     case(py(f"{SAY} m, s = os.openpty(); os.read(m, 1)"), "read of another terminal's other end"),
     case(py(f"import pty; {SAY} pty.spawn(['sleep', '100'])"), "sleep on a terminal within"),
+    case(
+        py(f"{SAY} m, s = os.openpty(); select.select([0, m], [], [])"),
+        "a terminal within with nobody on it",
+    ),
     case(py(f"{SAY} asyncio.run(asyncio.sleep(100))"), "asyncio sleep"),
 ]
 
