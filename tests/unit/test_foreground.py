@@ -339,6 +339,7 @@ def test_a_group_with_very_many_threads_is_not_looked_through(terminal):
 
 
 def test_a_thousand_commands_never_seem_to_await_input(terminal):
+    assert eventually(lambda: terminal.doing() == "control")
     terminal.run("for i in {1..1000}; do env true; done; echo re''ady")
     seen = set()
     while READY not in terminal.drain():
