@@ -38,6 +38,11 @@ class FakePty:
             raise self._error
         return None if self._thread.is_alive() else self._code
 
+    def signalled(self, name: str) -> None:
+        """What runs ends of whatever signal the Terminal sends."""
+        if name != "LIST":
+            self._shell.signalled(name)
+
     def hang_up(self) -> None:
         """From the box's side: the program is killed, the host's ends read their end."""
         for end in (self._far, self.wires.far_control):
@@ -86,7 +91,7 @@ class FakeWires:
         self._output, self.far_output = socket.socketpair()
         self._status, self.far_status = socket.socketpair()
         for near in (self._output, self._status):
-            near.setblocking(False)
+            near.settimeout(0)
 
     def filenos(self) -> tuple[int, ...]:
         return self._status.fileno(), self._output.fileno()

@@ -2,10 +2,11 @@
 
 import posixpath
 import re
+import signal
 from collections import deque
 from collections.abc import Callable
 
-from sandbox.runtime.base import ExecResult
+from sandbox.runtime.base import STATUS, ExecResult
 from sandbox.runtime.terminal import lines
 
 NOT_FOUND = 127
@@ -22,7 +23,7 @@ _END = re.compile(rb"\\builtin printf '\\e\]7133;2(\d{16})\\a' >&(\d+)$")
 Ask = Callable[[str, str], ExecResult | None]
 """A command and the folder it is run in."""
 Tell = Callable[[int, bytes], None]
-"""To one of the host's streams: lines.TERMINAL, base.OUTPUT or base.STATUS."""
+"""To one of the host's streams, by its number: TERMINAL, OUTPUT or STATUS."""
 
 
 def said(output: str = "", exit_code: int | None = 0, *, errors: str = "") -> ExecResult:
@@ -56,6 +57,17 @@ class Shell:
         for line in complete:
             if not self._running:
                 self._asked(line)
+
+    def signalled(self, name: str) -> None:
+        """What runs in the foreground ends, a shell that takes what is typed, too."""
+        number = signal.Signals.__members__.get(f"SIG{name}", signal.SIGKILL)
+        if self._prompt:
+            nonce, self._prompt = self._prompt, b""
+            self._running = False
+            self._end(nonce, lines.TERMINAL, 128 + number)
+        elif self._running:
+            self._running, self._status = False, 128 + number
+        self._go_on()
 
     def sent(self, data: bytes) -> None:
         """Raises SystemExit when the shell ends, and whatever `ask` raises."""
@@ -120,4 +132,4 @@ class Shell:
 
     def _report(self, kind: bytes, nonce: bytes, number: int) -> None:
         where = lines.quote(self._cwd.encode("utf-8", "surrogateescape"))
-        self._tell(lines.STATUS, b"%s%s;%d;%s\n" % (kind, nonce, number, where))
+        self._tell(STATUS, b"%s%s;%d;%s\n" % (kind, nonce, number, where))

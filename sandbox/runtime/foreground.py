@@ -133,25 +133,22 @@ def _group(top: int, stat: _Stat, calls: dict[int, str], depth: int) -> tuple[st
         raise PermissionError
     for relay, index in seen.relays if typed else ():
         inner = _beyond(relay, index, calls, depth)
-        if inner is not None:
-            typed = typed and inner[0] == "input"
-            waits = inner[1]
-            trace.append(inner[2])
+        typed = typed and inner[0] == "input"
+        waits = inner[1]
+        trace.append(inner[2])
     text = " ".join(trace)
     if len(text) > _LONGEST_TRACE:
         text = f"{len(trace)} threads {hash(text)}"
     return ("input" if typed else "other", (typed and waits) or command, text)
 
 
-def _beyond(
-    relay: int, index: int, calls: dict[int, str], depth: int
-) -> tuple[str, str, str] | None:
-    """The same of a terminal that a program (script, sudo) made, and hands our keys to."""
+def _beyond(relay: int, index: int, calls: dict[int, str], depth: int) -> tuple[str, str, str]:
+    """The same of a terminal that a program (script, su) made, and hands our keys to."""
     terminal = 136 << 8 | index & 0xFF | (index & 0xFFF00) << 12
     for pid, stat in _walk(relay) if depth else ():
         if stat.terminal == terminal and stat.tpgid > 0:
             return _group(pid, stat, calls, depth - 1)
-    return None
+    return ("other", "", "")  # nobody is there yet, or any more
 
 
 def _members(top: int, group: int) -> tuple[list[tuple[int, _Stat]], bool]:
@@ -171,11 +168,9 @@ def _members(top: int, group: int) -> tuple[list[tuple[int, _Stat]], bool]:
 
 def _walk(top: int) -> Iterator[tuple[int, _Stat]]:
     """A process and its descendants, parents first."""
-    todo, at, count = [top], 0, 0
-    while at < len(todo) and count < _MOST_PROCESSES:
-        pid = todo[at]
-        at += 1
-        stat = _stat(f"/proc/{pid}")
+    todo, count = [top], 0
+    for pid in todo:  # which grows meanwhile
+        stat = _stat(f"/proc/{pid}") if count < _MOST_PROCESSES else None
         if stat is not None:
             count += 1
             yield pid, stat
@@ -217,7 +212,8 @@ def _threads(pid: int, stat: _Stat) -> Iterator[tuple[str, _Stat]]:
 
 def _thread(path: str, stat: _Stat, seen: _Seen) -> tuple[int, str]:
     """What a thread does, and its trace."""
-    trace = f"{path.rpartition('/')[2]}:{stat.ticks}:{_switches(path)}"
+    did = _switches(path)
+    trace = f"{path.rpartition('/')[2]}:{stat.ticks}:{did}"
     if stat.state != "S":
         return _BUSY, f"{trace}:{stat.state}"
     try:
@@ -226,7 +222,8 @@ def _thread(path: str, stat: _Stat, seen: _Seen) -> tuple[int, str]:
             return _BUSY, trace
         return (_TYPED if _typed(path, call, seen) else _SLEEPS), f"{trace}:{call}"
     except OSError:
-        return _HIDDEN, trace
+        now = _stat(path)  # of one that is just ending, or becoming another program, less is shown
+        return (_HIDDEN if now and now.state == "S" and _switches(path) == did else _BUSY), trace
 
 
 def _typed(path: str, call: list[int], seen: _Seen) -> bool:
@@ -287,15 +284,17 @@ def _polled(path: str, address: int, count: int) -> list[tuple[int, bool]]:
 
 
 def _selected(path: str, count: int, sets: list[int]) -> list[tuple[int, bool]]:
-    size = (min(max(count, 0), 1 << 20) + 63) // 64 * 8
+    # The kernel looks no further than the process's table, whatever the count; nor is what lies
+    # behind a set a part of it.
+    lines = _read(f"{path}/status").splitlines()
+    table = max([int(line.split()[1]) for line in lines if line.startswith(b"FDSize:")], default=0)
+    count = min(count, table)
     found: list[tuple[int, bool]] = []
     for which, address in enumerate(sets):
-        bits = int.from_bytes(_memory(path, address, size), "little") if address else 0
-        bits &= (1 << max(count, 0)) - 1
-        while bits and len(found) <= _MOST_DESCRIPTORS:
-            lowest = bits & -bits
-            found.append((lowest.bit_length() - 1, which == 0))
-            bits ^= lowest
+        memory = _memory(path, address, (count + 63) // 64 * 8) if address else b""
+        for at, byte in enumerate(memory):
+            bits = [at * 8 + bit for bit in range(8) if byte >> bit & 1] if byte else ()
+            found += [(number, which == 0) for number in bits if number < count]
     return found
 
 

@@ -15,9 +15,7 @@ Put = Callable[[bytes], None]
 
 
 class Exchange:
-    def __init__(
-        self, nonce: bytes, sink: Sink, *, tty: bool, printed: Put, aside: Put
-    ) -> None:
+    def __init__(self, nonce: bytes, sink: Sink, *, tty: bool, printed: Put, aside: Put) -> None:
         """`printed` is told of its output too, `aside` of what others print."""
         self.nonce = nonce
         self.tty = tty
@@ -137,8 +135,10 @@ def without_marks(data: bytes) -> bytes:
 
 
 def _cut(data: bytes, mark: bytes) -> tuple[bytes, bytes, bytes]:
-    """What is before the mark, the mark, what is after it; or: what is before what may become it,
-    nothing, and that."""
+    """What is before the mark, the mark, what is after it.
+
+    Or, where there is none: what is before the beginning of one, nothing, and that.
+    """
     at = data.find(mark)
     if at >= 0:
         return data[:at], mark, data[at + len(mark) :]

@@ -12,22 +12,22 @@ from sandbox.runtime.terminal.watcher import Watcher
 _QUIET_SECONDS = 0.3
 _MARK_SECONDS = 2.0
 _PATIENCE_SECONDS = 0.5
-"""A shell that waits for its next command has reported the last one; on a busy machine, a while ago."""
+"""A shell that waits for its next command has reported the last; on a busy machine, a while ago."""
 
 
 class Came(Enum):
     """What it was that came."""
 
     END = auto()
+    DEATH = auto()
+    """Of the shell; or it is as good as dead: it waits for a command and did not report the last."""
+    FULL = auto()
+    """It has printed more than anybody may."""
+    TEXT = auto()
     INPUT = auto()
     """It waits for somebody to type."""
     QUIET = auto()
-    TEXT = auto()
     TIME = auto()
-    FULL = auto()
-    """It has printed more than anybody may."""
-    DEATH = auto()
-    """Of the shell; or it is as good as dead: it waits for a command and did not report the last."""
 
 
 class Follower:
@@ -40,6 +40,7 @@ class Follower:
         self._asked = 0.0
         """When the mark at the end was asked for again."""
         self._mended = False
+        self._dead = False
 
     def follow(
         self, until: float, want: Until, *, text: bytes = b"", enough: int = OUTPUT_BYTES
@@ -50,41 +51,48 @@ class Follower:
         exchange.look_for(text)
         while True:
             now = clock()
-            if (came := self._came(now)) is not None:
+            if exchange.unmarked:
+                self._ask_for_mark(now)
+            came = self._came(watcher, now, until, want, enough)
+            if came is not None:
                 return came
-            if exchange.sink.total > enough:
-                return Came.FULL
-            if exchange.found:
-                return Came.TEXT
-            if want == "quiet" and watcher.quiet(now) >= _QUIET_SECONDS:
-                return Came.INPUT if watcher.seen == "input" else Came.QUIET
-            if want != "exit" and watcher.seen == "input":
-                return Came.INPUT
-            if not now < until:  # what is no number never is
-                return Came.INPUT if watcher.seen == "input" and want != "exit" else Came.TIME
             if shell.pump(min(until, watcher.due) - now):
                 watcher.heard(clock())
             elif (now := clock()) >= watcher.due:
                 watcher.look(now)
-                if shell.exit_code() is not None:
-                    shell.read_rest()
-                    return Came.END if exchange.over else Came.DEATH
-                if watcher.seen == "control" and watcher.quiet(now) >= _PATIENCE_SECONDS:
-                    if self._mended:
-                        return Came.DEATH
-                    self._mended = True
-                    shell.send(lines.mend(exchange.nonce))
-                    watcher.heard(now)
+                self._check_shell(watcher, now)
 
-    def _came(self, now: float) -> Came | None:
-        exchange = self._exchange
-        if exchange.unmarked:
-            if not self._asked:
-                self._asked = now
-                exchange.doubt()
-                self._shell.send(lines.show_end(exchange.nonce, tty=exchange.tty))
-            elif now - self._asked > _MARK_SECONDS:
-                exchange.close()  # the terminal does not take it
-        if exchange.over:
-            return Came.END
-        return Came.DEATH if self._shell.ended else None
+    def _came(
+        self, watcher: Watcher, now: float, until: float, want: Until, enough: int
+    ) -> Came | None:
+        """The first that holds."""
+        awaited, exchange = want != "exit", self._exchange
+        signs = (
+            (Came.END, exchange.over),
+            (Came.DEATH, self._dead or self._shell.ended),
+            (Came.FULL, exchange.sink.total > enough),
+            (Came.TEXT, exchange.found),
+            (Came.INPUT, awaited and watcher.seen == "input"),
+            (Came.QUIET, want == "quiet" and watcher.quiet(now) >= _QUIET_SECONDS),
+            (Came.TIME, not now < until),  # what is no number never is
+        )
+        return next((came for came, holds in signs if holds), None)
+
+    def _check_shell(self, watcher: Watcher, now: float) -> None:
+        shell = self._shell
+        if shell.exit_code() is not None:
+            shell.read_rest()
+            self._dead = True
+        elif watcher.seen == "control" and watcher.quiet(now) >= _PATIENCE_SECONDS:
+            self._dead = self._mended
+            self._mended = True
+            shell.send(lines.mend(self._exchange.nonce))
+            watcher.heard(now)
+
+    def _ask_for_mark(self, now: float) -> None:
+        if not self._asked:
+            self._asked = now
+            self._exchange.doubt()
+            self._shell.send(lines.show_end(self._exchange.nonce, tty=self._exchange.tty))
+        elif now - self._asked > _MARK_SECONDS:
+            self._exchange.close()  # the terminal does not take it

@@ -18,27 +18,28 @@ _BY_NAME = {name.lower(): code for name, code in _PLAIN.items()} | {
     other.lower(): _PLAIN[name] for other, name in _SAME.items()
 }
 NAMES = (*_PLAIN, *_SAME)
-_MODIFIERS = {"S": 1, "M": 2, "C": 4}
+_PREFIXES = {"S": "S", "M": "M", "A": "M", "ALT": "M", "C": "C", "^": "C", "CTRL": "C"}
+_MODIFIERS = {"S": 1, "C": 4}
 
 
 def named(name: str) -> bytes | None:
     """C-c, M-x, C-Up, Enter…; None for what is no key."""
     if len(name) == 1:
         return name.encode("utf-8", "surrogateescape")
-    if code := _BY_NAME.get(name.lower()):
-        return code
-    prefix, dash, key = name.partition("-")
-    if not dash or not key:
+    return _BY_NAME.get(name.lower()) or _with_others(*name.partition("-")[::2])
+
+
+def _with_others(prefix: str, key: str) -> bytes | None:
+    prefix = _PREFIXES.get(prefix.upper(), "")
+    if not prefix or not key:
         return None
-    prefix = prefix.upper()
-    if prefix in ("C", "^", "CTRL") and len(key) == 1:
-        return _control(key)
-    if prefix in ("M", "A", "ALT"):
+    if prefix == "M":
         code = named(key)
         return None if code is None else b"\x1b" + code
-    if prefix in _MODIFIERS and (code := _BY_NAME.get(key.lower())):
-        return _modified(code, 1 + _MODIFIERS[prefix])
-    return None
+    if prefix == "C" and len(key) == 1:
+        return _control(key)
+    code = _BY_NAME.get(key.lower())
+    return _modified(code, 1 + _MODIFIERS[prefix]) if code else None
 
 
 def _control(key: str) -> bytes | None:
@@ -51,7 +52,7 @@ def _control(key: str) -> bytes | None:
 
 
 def _modified(code: bytes, modifier: int) -> bytes:
-    """xterm's way to say that a key was pressed with others."""
+    """The way of xterm to say that a key was pressed with others."""
     if code.startswith(b"\x1bO"):
         code = b"\x1b[" + code[2:]
     if not code.startswith(b"\x1b["):

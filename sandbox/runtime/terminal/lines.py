@@ -15,11 +15,7 @@ from sandbox.runtime.base import OUTPUT, STATUS
 
 TERMINAL = 252
 """Bash's own descriptor of the terminal, whatever a command does to the first three."""
-BOOT = (
-    f"exec {TERMINAL}<&0; stty iutf8;"
-    " PS1= exec bash --noprofile --norc --noediting -i <&250 250<&-"
-)
-"""It prints no prompt at all: one that is read late would look like a job's output."""
+BOOT = f"exec {TERMINAL}<&0; stty iutf8; PS1= PS2= exec bash --noprofile --norc --noediting -i <&250 250<&-"
 PROMPT = b"bash --noprofile --norc -i"
 NONCE_DIGITS = 16
 """Digits, for a terminal may be set to change letters."""
@@ -52,12 +48,10 @@ def mark(kind: bytes, nonce: bytes) -> bytes:
 def setup(nonce: bytes) -> bytes:
     """Bash's first line: no prompts, no history; its process id as the status."""
     said = _say(b"H", nonce, b'"$$" "$PWD"')
-    return b"PS2=; export -n PS1; set +o history +H; " + said + b"\n"
+    return b"export -n PS1 PS2; set +o history +H; " + said + b"\n"
 
 
-def command(
-    text: bytes, nonce: bytes, *, last: int, tty: bool, stdin: bytes | None
-) -> bytes:
+def command(text: bytes, nonce: bytes, *, last: int, tty: bool, stdin: bytes | None) -> bytes:
     """The two lines for `text`, in which `$?` is `last` at first."""
     where = TERMINAL if tty else OUTPUT
     run = b"\\eval " + quote(text) + _redirections(tty=tty, stdin=stdin)

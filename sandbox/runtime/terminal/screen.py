@@ -11,13 +11,11 @@ _FRESH = re.compile(rb"\x1b(?:c|\[[23]?J|\[\?1049[hl])")
 
 
 def drawn(printed: bytes, rows: int, cols: int) -> Screen:
-    """pyte is slow, so it is given what came after the screen was last emptied."""
-    last = None
-    for last in _FRESH.finditer(printed):
-        pass
+    """Drawing is slow, so it begins where the screen was last emptied."""
+    begin = max((found.start() for found in _FRESH.finditer(printed)), default=0)
     screen = pyte.Screen(cols, rows)
     stream = pyte.ByteStream(screen)
-    stream.feed(printed[last.start() :] if last else printed)
+    stream.feed(printed[begin:])
     return Screen(
         lines=tuple(line.rstrip() for line in screen.display),
         row=screen.cursor.y,

@@ -184,7 +184,6 @@ class Shell:
         if found is None:
             raise TerminalFault(f"the shell did not start: it said {said[:200]!r}")
         self.pid, self.cwd = found
-        self.take_aside()  # the prompt before the setup was read
 
     def _from_wires(self) -> tuple[bytes, bytes]:
         try:

@@ -106,6 +106,10 @@ class Sink:
     def truncated(self) -> bool:
         return self._kept.truncated
 
+    def raw(self) -> bytes:
+        """Its beginning and its end."""
+        return self._kept.raw()
+
     @property
     def sha256(self) -> str:
         return self._hash.hexdigest() if self.total else ""

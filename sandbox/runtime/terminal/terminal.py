@@ -4,22 +4,15 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, assert_never
 
 from sandbox.errors import RuntimeFault, TerminalFault
-from sandbox.model.step import (
-    Keys,
-    Observation,
-    Run,
-    Screen,
-    Signal,
-    Status,
-    TerminalAction,
-    Wait,
-)
+from sandbox.model.step import Keys, Observation, Run, Screen, Signal, Status, TerminalAction, Wait
 from sandbox.runtime.base import Box
-from sandbox.runtime.terminal import ending, keys, lines
+from sandbox.runtime.terminal import keys, lines
+from sandbox.runtime.terminal.ending import interrupt, signalled
 from sandbox.runtime.terminal.exchange import Exchange
 from sandbox.runtime.terminal.follow import Came, Follower
 from sandbox.runtime.terminal.shell import OUTPUT_BYTES, Shell
@@ -28,13 +21,33 @@ from sandbox.runtime.terminal.tape import Tape
 
 ENVIRONMENT = {"TERM": "xterm-256color", "PAGER": "cat", "GIT_PAGER": "cat", "NO_COLOR": "1"}
 """Added to the agent's box: programs that page would wait for a key."""
-_STEPS = (("INT", 0.5), ("INT", 0.5), ("TERM", 1.0), ("KILL", 2.0), ("SHELL", 2.0))
-_PROMPT_SECONDS = 5.0
-_LAST_SECONDS = 0.5
-_SETTLE_SECONDS = 0.02
-"""After a key that ends it, bash ends the terminal's line, which comes later than its report."""
+_PROMPT_SECONDS, _LAST_SECONDS = 5.0, 0.5
 _LABEL = 200
+_BUSY = (
+    "a program is still running in the foreground: type into it with keys, look at it with wait,"
+    " or end it with signal"
+)
 Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What runs in the foreground."""
+
+    exchange: Exchange
+    follower: Follower
+    prompt: bool = False
+    """A bash that was started to take keys."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of it, for an observation."""
+
+    status: Status
+    exit_code: int | None = None
+    limit: str = ""
+    signals: tuple[str, ...] = ()
 
 
 class Terminal:
@@ -55,11 +68,7 @@ class Terminal:
         self._tape = tape or Tape()
         self._clock = clock
         self._shell: Shell | None = None
-        self._running: Follower | None = None
-        self._exchange: Exchange | None = None
-        """Of what runs in the foreground."""
-        self._prompt = False
-        """That is a bash which was started to take keys."""
+        self._job: Job | None = None
         self._last_status = 0
         self._outputs = 0
 
@@ -70,11 +79,11 @@ class Terminal:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._job:
+            self._job.exchange.sink.close()
         if self._shell:
             self._shell.close()
             self._shell = None
-        if self._exchange:
-            self._exchange.sink.close()
 
     @property
     def cwd(self) -> str:
@@ -88,218 +97,183 @@ class Terminal:
         self._shell.drain(on=False)
         self._shell.read_rest()
         try:
-            match action:
-                case Run():
-                    return self._run(action, began)
-                case Keys():
-                    return self._keys(action, began)
-                case Wait():
-                    return self._wait(action, began)
-                case Signal():
-                    return self._signal(action, began)
-                case _:
-                    assert_never(action)
+            return self._do(action, self._shell, began)
         except (RuntimeFault, TerminalFault):
-            return Observation(status=self._give_up(""), cwd=self._cwd)
+            return self._observe(Outcome(status=self._give_up("")), began)
         finally:
-            if self._shell:
-                self._shell.drain(on=True)
+            self._drain()
 
     def resize(self, rows: int, cols: int) -> None:
         self._size = rows, cols
         if self._shell:
             self._shell.resize(rows, cols)
 
-    def _run(self, action: Run, began: float) -> Observation:
+    def _drain(self) -> None:
+        """Until the next action. It may be another shell by now, or none."""
+        if self._shell:
+            self._shell.drain(on=True)
+
+    def _do(self, action: TerminalAction, shell: Shell, began: float) -> Observation:
+        if self._job and self._job.exchange.over:
+            # It has ended since it was last looked at, and nobody has seen its last words.
+            shell.put_aside(self._ended(shell, self._job).raw())
+        match action:
+            case Run():
+                return self._run(action, shell, began)
+            case Keys():
+                return self._keys(action, shell, began)
+            case Wait():
+                return self._wait(action, shell, began)
+            case Signal():
+                return self._signal(action, shell, began)
+            case _:
+                assert_never(action)
+
+    def _run(self, action: Run, shell: Shell, began: float) -> Observation:
         command, stdin = _bytes(action.command), _bytes(action.stdin or "")
         if command is None or stdin is None or b"\0" in command + stdin:
             return self._refusal("a command cannot hold a NUL byte, or half a character")
-        if self._prompt:
-            self._leave_prompt()
-        self._forget_if_over()
-        if self._exchange:
-            return self._refusal(
-                "a program is still running in the foreground: type into it with keys, look at it"
-                " with wait, or end it with signal"
-            )
+        if self._job and self._job.prompt:
+            shell = self._leave_prompt(shell, self._job)
+        if self._job:
+            return self._refusal(_BUSY)
         given = None if action.stdin is None else stdin
         seconds = self._command_seconds if action.seconds is None else action.seconds
-        follower = self._begin(command, tty=action.tty, stdin=given, fold=action.fold)
         keep = action.on_timeout == "keep"
-        came = follower.follow(began + seconds, "input" if keep else "exit")
-        return self._seen(came, action.screen, began, keep=keep)
+        job = self._begin(shell, command, tty=action.tty, stdin=given, fold=action.fold)
+        came = job.follower.follow(began + seconds, "input" if keep else "exit")
+        return self._seen(came, shell, job, began, keep=keep, screen=action.screen)
 
-    def _keys(self, action: Keys, began: float) -> Observation:
-        typed = _bytes(action.keys)
+    def _keys(self, action: Keys, shell: Shell, began: float) -> Observation:
+        typed, text = _bytes(action.keys), _bytes(action.text or "")
         codes = [keys.named(name) for name in action.named]
-        if typed is None:
+        if typed is None or text is None:
             return self._refusal("half a character cannot be typed")
         if None in codes:
             return self._refusal(f"there is no key `{action.named[codes.index(None)]}`")
-        self._forget_if_over()
-        if self._running is None:
-            self._open_prompt()
-        assert self._shell and self._running and self._exchange  # noqa: S101 - for the type checker
+        job = self._job or self._open_prompt(shell)
         if action.fold:
-            self._exchange.sink.fold()
+            job.exchange.sink.fold()
         self._tape.marker(f"keys: {typed[:_LABEL].decode('utf-8', 'replace')!r}")
-        until = began + action.seconds
         data = typed + b"".join(code for code in codes if code)
-        self._shell.type(data, max(action.seconds, 0.0))
-        came = self._running.follow(until, action.until, text=_bytes(action.text or "") or b"")
-        return self._seen(came, action.screen, began, keep=True)
+        shell.type(data, max(action.seconds, 0.0))
+        came = job.follower.follow(began + action.seconds, action.until, text=text)
+        return self._seen(came, shell, job, began, keep=True, screen=action.screen)
 
-    def _wait(self, action: Wait, began: float) -> Observation:
-        self._forget_if_over()
-        assert self._shell  # noqa: S101 - for the type checker
-        if self._running is None or self._exchange is None:
-            while action.until == "quiet" and self._shell.pump(_left(began, action, self._clock)):
+    def _wait(self, action: Wait, shell: Shell, began: float) -> Observation:
+        text = _bytes(action.text or "")
+        if text is None:
+            return self._refusal("half a character is never printed")
+        job, until = self._job, began + action.seconds
+        if job is None:
+            while action.until == "quiet" and shell.pump(until - self._clock()):
                 pass
-            return self._observe(Status.EXITED, None, began, None)
+            return self._observe(Outcome(status=Status.EXITED), began, screen=action.screen)
         if action.fold:
-            self._exchange.sink.fold()
+            job.exchange.sink.fold()
         self._tape.marker("wait")
-        text = _bytes(action.text or "") or b""
-        came = self._running.follow(began + action.seconds, action.until, text=text)
-        return self._seen(came, action.screen, began, keep=True)
+        came = job.follower.follow(until, action.until, text=text)
+        return self._seen(came, shell, job, began, keep=True, screen=action.screen)
 
-    def _signal(self, action: Signal, began: float) -> Observation:
+    def _signal(self, action: Signal, shell: Shell, began: float) -> Observation:
         name = action.name.upper().removeprefix("SIG")
         if f"SIG{name}" not in signal.Signals.__members__:
             return self._refusal(f"there is no signal `{action.name}`")
-        self._forget_if_over()
-        assert self._shell  # noqa: S101 - for the type checker
-        if self._running is None and action.target == "foreground":
+        job = self._job
+        if job is None and action.target == "foreground":
             return self._refusal("nothing runs in the foreground")
         self._tape.marker(f"signal: {name}")
-        ending.signalled(self._box, self._shell.pid, name, scope=action.target)
-        if self._running is None:
-            return self._observe(Status.EXITED, None, began, None)
-        came = self._running.follow(began + action.seconds, "exit")
-        return self._seen(came, action.screen, began, keep=True)
+        signalled(self._box, shell.pid, name, scope=action.target)
+        if job is None:
+            return self._observe(Outcome(status=Status.EXITED), began, screen=action.screen)
+        came = job.follower.follow(began + action.seconds, "exit")
+        return self._seen(came, shell, job, began, keep=True, screen=action.screen)
 
     def _begin(
-        self, command: bytes, *, tty: bool, stdin: bytes | None = None, fold: bool = False
-    ) -> Follower:
-        assert self._shell  # noqa: S101 - for the type checker
-        shell, nonce = self._shell, lines.fresh_nonce()
-        label = command[:_LABEL].decode("utf-8", "replace")
-        self._tape.marker(label)
+        self, shell: Shell, command: bytes, *, tty: bool = True, stdin: bytes | None = None,
+        fold: bool = False, prompt: bool = False,
+    ) -> Job:  # fmt: skip
+        nonce = lines.fresh_nonce()
+        self._tape.marker(command[:_LABEL].decode("utf-8", "replace"))
         self._tape.output(b"$ " + command.replace(b"\n", b"\r\n") + b"\r\n")
-        exchange = Exchange(
-            nonce, self._sink(fold=fold), tty=tty, printed=shell.printed, aside=shell.put_aside
-        )
+        sink = self._sink()
+        if fold:
+            sink.fold()
+        exchange = Exchange(nonce, sink, tty=tty, printed=shell.printed, aside=shell.put_aside)
         shell.exchange = exchange
         shell.send(lines.command(command, nonce, last=self._last_status, tty=tty, stdin=stdin))
-        self._exchange, self._running = exchange, Follower(shell, exchange, self._clock)
-        return self._running
+        self._job = Job(exchange, Follower(shell, exchange, self._clock), prompt)
+        return self._job
 
-    def _open_prompt(self) -> None:
+    def _open_prompt(self, shell: Shell) -> Job:
         """Keys are typed to somebody: to a bash that reads the terminal, as a person's does."""
-        follower = self._begin(lines.PROMPT, tty=True)
-        self._prompt = True
-        follower.follow(self._clock() + _PROMPT_SECONDS, "quiet")
+        job = self._begin(shell, lines.PROMPT, prompt=True)
+        job.follower.follow(self._clock() + _PROMPT_SECONDS, "quiet")
+        return job
 
-    def _leave_prompt(self) -> None:
-        assert self._shell and self._running  # noqa: S101 - for the type checker
-        ending.signalled(self._box, self._shell.pid, "KILL")
-        came = self._running.follow(self._clock() + _PROMPT_SECONDS, "exit")
-        if came is not Came.END:
-            self._replace()
-        self._forget_if_over()
-        self._prompt = False
+    def _leave_prompt(self, shell: Shell, job: Job) -> Shell:
+        """Back to the shell itself, or to another if it did not survive that."""
+        signalled(self._box, shell.pid, "KILL")
+        if job.follower.follow(self._clock() + _PROMPT_SECONDS, "exit") is Came.END:
+            self._ended(shell, job)
+            return shell
+        self._replace(shell)
+        if self._shell is None:
+            raise TerminalFault("the shell is gone")
+        return self._shell
 
-    def _forget_if_over(self) -> None:
-        """What ran on has ended since it was last looked at, and nobody has seen its last words."""
-        if self._exchange and self._exchange.over and self._shell:
-            self._exchange.finish()
-            self._close_exchange(self._shell)
-
-    def _close_exchange(self, shell: Shell) -> None:
-        exchange, self._exchange, self._running, self._prompt = self._exchange, None, None, False
-        assert exchange  # noqa: S101 - for the type checker
-        shell.exchange = None
+    def _ended(self, shell: Shell, job: Job) -> Sink:
+        """It is over, or its shell is: nothing runs in the foreground any more."""
+        exchange, self._job, shell.exchange = job.exchange, None, None
+        exchange.finish()
         if exchange.report:
             self._last_status, self._cwd = exchange.report.status, exchange.report.cwd
         exchange.sink.close()
+        return exchange.sink
 
-    def _seen(self, came: Came, screen: bool, began: float, *, keep: bool) -> Observation:  # noqa: FBT001
+    def _seen(
+        self, came: Came, shell: Shell, job: Job, began: float, *, keep: bool, screen: bool
+    ) -> Observation:
         """What to do about it, and what to show."""
-        assert self._exchange and self._shell  # noqa: S101 - for the type checker
-        exchange, sent, limit = self._exchange, (), ""
-        status = Status.EXITED
+        limit, status = "", Status.EXITED
+        sent: tuple[str, ...] = ()
         if came is Came.FULL:
             limit = f"the output limit of {OUTPUT_BYTES >> 20} MiB for one command was reached"
         if came is Came.FULL or (came is Came.TIME and not keep):
             status = Status.TIMED_OUT
-            came, sent = self._interrupt()
+            came, sent = interrupt(self._box, shell, job.follower, self._clock)
         if came is Came.DEATH:
-            return self._death(began, sent, limit)
+            outcome = self._replace(shell, limit, sent)
+            return self._observe(outcome, began, job.exchange.sink, screen=screen)
         if came is not Came.END:
-            waits = came is Came.INPUT
-            status = Status.AWAITING_INPUT if waits else Status.RUNNING
-            seen = self._observe(status, None, began, exchange.sink, screen=screen)
-            exchange.sink.close()
-            exchange.sink = self._sink(fold=False)
-            return seen
-        exchange.finish()
-        assert exchange.report  # noqa: S101 - it is over
-        code = exchange.report.status
-        self._close_exchange(self._shell)
+            status = Status.AWAITING_INPUT if came is Came.INPUT else Status.RUNNING
+            sink, job.exchange.sink = job.exchange.sink, self._sink()
+            sink.close()
+            return self._observe(Outcome(status=status), began, sink, screen=screen)
+        sink = self._ended(shell, job)
+        code = self._last_status
         if code or status is Status.TIMED_OUT:
             limit = "; ".join(filter(None, (limit, self._box.reached())))
-        return self._observe(
-            status, code, began, exchange.sink, screen=screen, limit=limit, signals=sent
-        )
+        outcome = Outcome(status=status, exit_code=code, limit=limit, signals=sent)
+        return self._observe(outcome, began, sink, screen=screen)
 
-    def _interrupt(self) -> tuple[Came, tuple[str, ...]]:
-        """End what runs in the foreground, gently first, with all that it has started."""
-        assert self._shell and self._running  # noqa: S101 - for the type checker
-        box, shell, follower = self._box, self._shell, self._running
-        family = ending.signalled(box, shell.pid, "LIST")
-        sent: list[str] = []
-        came = Came.TIME
-        for name, seconds in _STEPS:
-            if not sent:
-                shell.type(b"\x03", seconds)
-            elif name == "SHELL" and not ending.signalled(box, shell.pid, name, family):
-                box.kill_all()
-            elif name != "SHELL":
-                family += ending.signalled(box, shell.pid, name, family)
-            sent.append(name)
-            came = follower.follow(self._clock() + seconds, "exit", enough=1 << 62)
-            if came in (Came.END, Came.DEATH):
-                break
-        shell.read_rest(_SETTLE_SECONDS)
-        if family and ending.signalled(box, shell.pid, "LEFT", family) and "KILL" not in sent:
-            sent.append("KILL")
-        return (came if came is Came.END else Came.DEATH), tuple(sent)
-
-    def _death(self, began: float, sent: tuple[str, ...], limit: str) -> Observation:
-        assert self._exchange  # noqa: S101 - for the type checker
-        sink = self._exchange.sink
-        status, code, reached = self._replace()
-        limit = "; ".join(filter(None, (limit, reached)))
-        return self._observe(status, code, began, sink, limit=limit, signals=sent)
-
-    def _replace(self) -> tuple[Status, int | None, str]:
-        """The shell is gone, or cannot be saved: its exit code if it had one, and a new shell."""
-        assert self._shell  # noqa: S101 - for the type checker
-        old, self._shell = self._shell, None
+    def _replace(self, old: Shell, limit: str = "", sent: tuple[str, ...] = ()) -> Outcome:
+        """The shell is gone, or cannot be saved: another one, where it was."""
+        self._shell = None
         with closing(old):
             code = old.exit_code(_LAST_SECONDS)
             old.read_rest()
-            if self._exchange:
-                self._exchange.finish()
-                self._close_exchange(old)
-            limit = self._box.reached()
+            if self._job:
+                self._ended(old, self._job)
+            limit = "; ".join(filter(None, (limit, self._box.reached())))
         self._last_status = 0
+        status = Status.RESTARTED
         try:
             self._shell = self._fresh()
+            self._shell.put_aside(old.aside.raw())
         except (RuntimeFault, TerminalFault):
-            return self._give_up(limit), code, limit
-        self._shell.put_aside(old.aside.raw())
-        return Status.RESTARTED, code, limit
+            status = self._give_up(limit)
+        return Outcome(status=status, exit_code=code, limit=limit, signals=sent)
 
     def _give_up(self, limit: str) -> Status:
         if self._shell:
@@ -320,43 +294,37 @@ class Terminal:
         found = self._box.exec(["test", "-d", self._cwd], seconds=30, cwd="/")
         return self._cwd if found.exit_code == 0 else "/"
 
-    def _sink(self, *, fold: bool) -> Sink:
+    def _sink(self) -> Sink:
         self._outputs += 1
         spool = self._folder and self._folder / f"output-{self._outputs:04}.txt"
-        return Sink(self._output_bytes, spool, fold=fold)
+        return Sink(self._output_bytes, spool)
 
     def _refusal(self, why: str, status: Status = Status.REFUSED) -> Observation:
         return Observation(output=why, status=status, cwd=self._cwd)
 
     def _observe(
-        self, status: Status, code: int | None, began: float, sink: Sink | None, *,
-        screen: bool = False, limit: str = "", signals: tuple[str, ...] = (),
-    ) -> Observation:  # fmt: skip
+        self, outcome: Outcome, began: float, sink: Sink | None = None, *, screen: bool = False
+    ) -> Observation:
         return Observation(
             output=sink.text() if sink else "",
-            status=status,
-            exit_code=code,
+            status=outcome.status,
+            exit_code=outcome.exit_code,
             cwd=self._cwd,
             truncated=bool(sink and sink.truncated),
             total_bytes=sink.total if sink else 0,
             sha256=sink.sha256 if sink else "",
             spool=sink.spooled if sink else "",
             background=self._shell.take_aside() if self._shell else "",
-            limit=limit,
-            signals=signals,
+            limit=outcome.limit,
+            signals=outcome.signals,
             screen=self._screen() if screen else None,
             seconds=self._clock() - began,
         )
 
     def _screen(self) -> Screen | None:
-        from sandbox.runtime.terminal.screen import drawn
+        from sandbox.runtime.terminal.screen import drawn  # noqa: PLC0415 - few ask for one
 
-        rows, cols = self._size
-        return drawn(bytes(self._shell.drawn), rows, cols) if self._shell else None
-
-
-def _left(began: float, action: Wait, clock: Clock) -> float:
-    return began + action.seconds - clock()
+        return drawn(bytes(self._shell.drawn), *self._size) if self._shell else None
 
 
 def _bytes(text: str | bytes) -> bytes | None:
