@@ -31,6 +31,8 @@ class Exchange:
         """It may be the beginning of a mark."""
         self._after: bytearray | None = None
         """What came after the last mark; None until there was one."""
+        self._early = False
+        """The last mark at the end came before the report."""
         self._said = b""
         self._wanted = b""
         self._recent = bytearray()
@@ -39,12 +41,17 @@ class Exchange:
 
     @property
     def over(self) -> bool:
-        return self.report is not None and self._after is not None
+        return self.report is not None and self._after is not None and not self._early
 
     @property
     def unmarked(self) -> bool:
-        """It has ended, but the mark that says where its output does was dropped with the report."""
-        return self.report is not None and self.report.late and self._after is None
+        """It has ended, but the mark that says where its output does was dropped with the report.
+
+        Or it came before the report, as one does that the command itself has printed.
+        """
+        if self.report is None:
+            return False
+        return self._early or (self.report.late and self._after is None)
 
     def from_terminal(self, data: bytes) -> None:
         self._take(data) if self.tty else self._put_aside(data)
@@ -67,7 +74,7 @@ class Exchange:
 
     def close(self) -> None:
         """The mark at its end is not to come."""
-        self._after = bytearray()
+        self._after, self._early = self._after or bytearray(), False
 
     def doubt(self) -> None:
         """The mark at its beginning may not come, or be under way still."""
@@ -102,7 +109,7 @@ class Exchange:
             # Whoever learns the number can print the mark, too: the last one counts.
             if self._after:
                 self._output(bytes(self._after))
-            self._after = bytearray()
+            self._after, self._early = bytearray(), self.report is None
 
     def _print(self, data: bytes) -> None:
         if not data:

@@ -67,12 +67,12 @@ def command(text: bytes, nonce: bytes, *, last: int, tty: bool, stdin: bytes | N
         run = first % (quote(sets), _show(BEGIN, nonce, where), name) + run
     else:
         run = _show(BEGIN, nonce, where) + b"; " + run
+    # The status is kept when it could not be told.
     report = b"; ".join(
         (
-            _say(b"D", nonce, b'"$%s" "${PWD-}"' % name),
+            _say(b"D", nonce, b'"$%s" "${PWD-}"' % name) + b" && \\builtin unset -v " + name,
             _show(END, nonce, where),
             b"PS1=",
-            b"\\builtin unset -v " + name,
         )
     )
     told = b"%s=$?; \\builtin eval %s >/dev/null 2>&1\n" % (name, quote(report))
@@ -97,7 +97,7 @@ def mend(nonce: bytes) -> bytes:
         b"\\enable builtin\n"
         + _ENABLE
         + _say(b"R", nonce, b'"${_%s-$?}" "${PWD-}"' % nonce)
-        + b"\n"
+        + b"; \\builtin unset -v _%s\n" % nonce
     )
 
 

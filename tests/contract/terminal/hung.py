@@ -77,7 +77,9 @@ HUNG = (
         after=("kill %1; wait %1",),
         why="bash says its number",
     ),
-    hangs("a fifo that nobody writes", "mkfifo /tmp/f.$$; cat < /tmp/f.$$", after=("rm /tmp/f.$$",)),
+    hangs(
+        "a fifo that nobody writes", "mkfifo /tmp/f.$$; cat < /tmp/f.$$", after=("rm /tmp/f.$$",)
+    ),
     hangs(
         "the terminal sends no signals any more",
         "stty -isig </dev/tty; sleep 6133",

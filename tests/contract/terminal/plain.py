@@ -30,10 +30,17 @@ PLAIN = (
     Case(
         "a here-document without its end",
         "cat <<EOF\nabc",
-        like(r"bash: warning: here-document at line \d+ delimited by end-of-file \(wanted `EOF'\)\nabc\n"),
+        like(
+            r"bash: warning: here-document at line \d+ delimited by end-of-file \(wanted `EOF'\)\nabc\n"
+        ),
         why="bash counts the shell's lines, not the command's",
     ),
-    Case("a backslash at the end", "echo hi \\", "hi \\\n", why="before nothing at all it stands for itself"),
+    Case(
+        "a backslash at the end",
+        "echo hi \\",
+        "hi \\\n",
+        why="before nothing at all it stands for itself",
+    ),
     Case("a comment at the end", "echo hi # c", "hi\n"),
     Case("only a comment", "# nothing", ""),
     Case("nothing", "", ""),
@@ -85,13 +92,19 @@ PLAIN = (
         + "' | od -An -tx1 | tr -d ' \\n'",
         bytes(range(1, 256)).hex(),
     ),
-    Case("every way to quote", r"""echo 'a\n' "b\\n" $'c\td' e\ f $"g" """, "a\\n b\\n c\td e f g\n"),
-    Case("an alias of the same command does not tell", "hi", "hi there\n", before=(
-        "shopt -s expand_aliases; alias hi='echo hi there'",)),
+    Case(
+        "every way to quote", r"""echo 'a\n' "b\\n" $'c\td' e\ f $"g" """, "a\\n b\\n c\td e f g\n"
+    ),
+    Case(
+        "an alias of the same command does not tell",
+        "hi",
+        "hi there\n",
+        before=("shopt -s expand_aliases; alias hi='echo hi there'",),
+    ),
     Case("UTF-8", "printf 'é漢字😀\\n'", "é漢字😀\n"),
     Case(
         "UTF-8, byte after byte",
-        "for c in e6 bc a2 e5 ad 97; do printf \"\\x$c\"; sleep 0.02; done",
+        'for c in e6 bc a2 e5 ad 97; do printf "\\x$c"; sleep 0.02; done',
         "漢字",
     ),
     Case("bytes that are no UTF-8", "printf '\\377\\376abc\\n'", "\\xff\\xfeabc\n"),
@@ -111,13 +124,37 @@ PLAIN = (
         1,
     ),
     Case("the size of the terminal", "stty size </dev/tty", "40 160\n"),
-    Case("is it a terminal", "[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo tty || echo notty", "tty\n", piped="notty\n"),
-    Case("a command that a signal ends", "bash -c 'kill -9 $$'", like(r"(bash: line \d+: +\d+ )?Killed( +bash -c 'kill -9 \$\$')?\n"), 137,
-         why="bash says the process's number"),
-    Case("a command that is not there", "no-such-command-here", "bash: no-such-command-here: command not found\n", 127),
+    Case(
+        "is it a terminal",
+        "[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo tty || echo notty",
+        "tty\n",
+        piped="notty\n",
+    ),
+    Case(
+        "a command that a signal ends",
+        "bash -c 'kill -9 $$'",
+        like(r"(bash: line \d+: +\d+ )?Killed( +bash -c 'kill -9 \$\$')?\n"),
+        137,
+        why="bash says the process's number",
+    ),
+    Case(
+        "a command that is not there",
+        "no-such-command-here",
+        "bash: no-such-command-here: command not found\n",
+        127,
+    ),
     Case("a file that is no program", "/etc/passwd", "bash: /etc/passwd: Permission denied\n", 126),
-    Case("a loop around nothing is broken", "break; echo $?", "bash: break: only meaningful in a `for', `while', or `until' loop\n0\n"),
-    Case("return outside of a function", "return 3", "bash: return: can only `return' from a function or sourced script\n", 2),
+    Case(
+        "a loop around nothing is broken",
+        "break; echo $?",
+        "bash: break: only meaningful in a `for', `while', or `until' loop\n0\n",
+    ),
+    Case(
+        "return outside of a function",
+        "return 3",
+        "bash: return: can only `return' from a function or sourced script\n",
+        2,
+    ),
     Case("exit 3", "exit 3", "exit\n", 3, Status.RESTARTED, stays=False),
     Case("exit in a subshell", "(exit 3)", "", 3),
     Case("exec of another program", "exec true", "", 0, Status.RESTARTED, stays=False),

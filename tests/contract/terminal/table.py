@@ -39,6 +39,7 @@ class Case:
     """The shell is the same one afterwards."""
     breaks_box: bool = False
     """It wants a box for itself."""
+
     def wanted(self, mode: Mode) -> Wanted:
         return self.output if mode == "tty" or self.piped is None else self.piped
 
