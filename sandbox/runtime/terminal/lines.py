@@ -86,8 +86,8 @@ def mend(nonce: bytes) -> bytes:
     In POSIX mode, which a variable switches on, `unset` is found before any function.
     """
     return (
-        b"POSIXLY_CORRECT=y\n\\unset -f builtin\n\\unset -v POSIXLY_CORRECT\n"
-        b"\\builtin enable builtin printf eval unset return\n"
+        b"POSIXLY_CORRECT=y\n\\unset -f builtin enable\n\\unset -v POSIXLY_CORRECT\n"
+        b"\\enable builtin printf eval unset return\n"
         + _say(b"R", nonce, b'"${_sbs-$?}" "${PWD-}"')
         + b"\n"
     )
