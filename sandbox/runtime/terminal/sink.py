@@ -57,7 +57,7 @@ class Fold:
     def feed(self, data: bytes) -> bytes:
         """What is settled."""
         out = bytearray()
-        for piece in data.split(b"\r"):
+        for piece in data.split(b"\r") if data else ():
             if self._returned and piece and not piece.startswith(b"\n"):
                 self._line.clear()
             before, newline, after = piece.rpartition(b"\n")
@@ -70,7 +70,7 @@ class Fold:
                     out += self._line
                     self._line.clear()
             self._returned = True
-        self._returned = data.endswith(b"\r")
+        self._returned = data.endswith(b"\r") if data else self._returned
         return bytes(out)
 
     def rest(self) -> bytes:
