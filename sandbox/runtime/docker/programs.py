@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import Stats
+from sandbox.runtime.base import Foreground, Stats
 from sandbox.runtime.docker import facts, server
 from sandbox.runtime.docker.channel import Call, Channel, Command
 from sandbox.runtime.docker.container import Container
@@ -16,6 +16,7 @@ from sandbox.runtime.docker.wire import start_exec
 
 STARTS, START_PAUSE = 6, 0.1
 _NO_ROOM = ("read init-p", "resource temporarily unavailable", "Resource temporarily unavailable")
+LOOK_BYTES = 1 << 16
 _NEVER_RAN = {125, 126, 127}
 
 
@@ -63,6 +64,26 @@ def ask(channel: Channel, kind: int, seconds: float) -> bytes:
     if not channel.wait(call, time.monotonic() + seconds):
         raise RuntimeFault("the box does not answer")
     return call.answer
+
+
+def look(channel: Channel, pid: int, seconds: float) -> Foreground | None:
+    """What a child of the server sees of a terminal's foreground. None: nothing, or not in time.
+
+    Whatever is wrong, it is no fault of the box: there is no more to be known.
+    """
+    try:
+        call = channel.ask(server.LOOK, b"%d" % pid, keep=LOOK_BYTES)
+        if not channel.wait(call, time.monotonic() + seconds) or call.kind != server.EXIT:
+            return None
+    except RuntimeFault:
+        return None
+    doing, *rest = bytes(call.stdout).decode(errors="replace").split("\0")
+    if len(rest) != 2 or len(call.stdout) >= LOOK_BYTES:
+        return None
+    command, trace = rest
+    if doing == "input" or doing == "control" or doing == "other":  # noqa: PLR1714  # for mypy
+        return Foreground(doing=doing, command=command, trace=trace)
+    return None
 
 
 def run_from_outside(container: Container, command: Command, seconds: float) -> Ended:
@@ -117,7 +138,7 @@ def prepare(
     argv: Sequence[str],
     *,
     tty: bool,
-    give: bool,
+    give: bool = True,
     env: Mapping[str, str],
     cwd: str | None,
     user: str,

@@ -1,8 +1,8 @@
 """The first process of a container: starts programs as it is told, and reaps what they leave.
 
-This file's text is sent to the box and run there, by its own python3 (3.8 or later) with nothing
-but builtin modules: what they take is memory of the box. It holds nothing worth reading. Frames go both ways
-over its input and output: length (4 bytes), kind (1), number of the program (4), content.
+This file's text is sent to the box and run there, with those of the modules that it imports, by the
+box's python3 (3.8 or later) and nothing but builtin modules: what they take is memory of the box.
+It holds nothing worth reading. Frames go both ways over its input and output: length (4 bytes), kind (1), number of the program (4), content.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import _signal as signal  # type: ignore[import-not-found]  # the module itself 
 import os
 import select
 
-RUN, INPUT, KILL, FACTS = 1, 2, 3, 4
+from sandbox.runtime.docker import children
+
+RUN, INPUT, KILL, FACTS, LOOK = 1, 2, 3, 4, 5
 READY, OUT, ERR, MORE, EXIT, FAIL, KILLED = 11, 12, 13, 14, 15, 16, 17
 HEAD = 9
 BLOCK = 1 << 16
@@ -22,8 +24,6 @@ PIPE = 1 << 20
 """What a pipe can hold at most."""
 EASIER_TO_KILL = 500
 """Of a thousand: when memory is short, the kernel takes any program before this one."""
-RESET = [n for n in range(1, 32) if n not in (9, 19)]
-"""Python ignores some signals; what runs in the box should not inherit that."""
 MEASURES = (
     ("/sys/fs/cgroup/memory/memory.usage_in_bytes", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events"),
@@ -58,7 +58,7 @@ class Server:
         self.received = bytearray()
         self.queue = bytearray()
         self.null = os.open("/dev/null", os.O_RDWR)
-        self.measures = [first_that_opens(paths) for paths in MEASURES]
+        self.measures = [children.first_that_opens(paths) for paths in MEASURES]
         self.wake, wake_write = os.pipe()
         for fd in (self.wake, wake_write, 1):
             os.set_blocking(fd, False)
@@ -66,7 +66,7 @@ class Server:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # which the first process does not get
         self.oom = OomScore()
-        hide()
+        children.hide()
         self.poll.register(0, select.POLLIN)
         self.poll.register(self.wake, select.POLLIN)
 
@@ -127,6 +127,8 @@ class Server:
                 self.send(KILLED, number, b"")
             elif kind == FACTS:
                 self.send(FACTS, number, self.facts())
+            elif kind == LOOK:
+                self.look_at(number, int(content))
         except ProcessLookupError:  # there was nobody to kill
             self.send(KILLED, number, b"")
         except Exception as e:  # noqa: BLE001  # the box must not end with a request it cannot serve
@@ -142,14 +144,25 @@ class Server:
         argv, env = rest[: int(count)], rest[int(count) :]
         program = Program(number, int(keep))
         program.before = self.facts()
+
+        def begin(theirs: list[int]) -> int:
+            if (int(uid), int(gid)) == (0, 0):
+                return children.spawn(argv, env, cwd, theirs)
+            return children.spawn_as((int(uid), int(gid)), argv, env, cwd, theirs)
+
+        self.start(program, begin, int(has_input))
+
+    def look_at(self, number: int, pid: int) -> None:
+        """Content: a process id. A child prints what it sees: whom it looks at may make it wait."""
+        owner = children.who_may_look(pid)
+        self.start(Program(number, BLOCK), lambda pipes: children.look_as(owner, pid, pipes), 0)
+
+    def start(self, program: Program, begin: Begin, has_input: int) -> None:
         theirs: list[int] = []
         try:
-            ours = self.pipes_for(program, theirs, int(has_input))
+            ours = self.pipes_for(program, theirs, has_input)
             with self.oom:
-                if (int(uid), int(gid)) == (0, 0):
-                    program.pid = spawn(argv, env, cwd, theirs)
-                else:
-                    program.pid = spawn_as((int(uid), int(gid)), argv, env, cwd, theirs)
+                program.pid = begin(theirs)
         except BaseException:
             self.forget(program)
             raise
@@ -157,7 +170,7 @@ class Server:
             for fd in theirs:
                 if fd != self.null:
                     os.close(fd)
-        self.programs[number] = self.by_pid[program.pid] = program
+        self.programs[program.number] = self.by_pid[program.pid] = program
         for fd in ours:
             self.poll.register(fd, select.POLLIN)
 
@@ -301,7 +314,7 @@ class OomScore:
     """While a program is started, what it inherits: this process's own is lowered again."""
 
     def __init__(self) -> None:
-        self.fd = first_that_opens(("/proc/self/oom_score_adj",), os.O_RDWR)
+        self.fd = children.first_that_opens(("/proc/self/oom_score_adj",), os.O_RDWR)
         self.own = int(os.pread(self.fd, 16, 0)) if self.fd >= 0 else 0
 
     def set(self, score: int) -> None:
@@ -316,76 +329,6 @@ class OomScore:
 
     def __exit__(self, *_: object) -> None:
         self.set(self.own)
-
-
-def first_that_opens(paths: tuple[str, ...], flags: int = os.O_RDONLY) -> int:
-    for path in paths:
-        try:
-            return os.open(path, flags)
-        except OSError:
-            continue
-    return -1
-
-
-def hide() -> None:
-    """Have the kernel refuse others a look into this process, as after any change of user."""
-    try:
-        with open("/proc/self/comm", "wb") as f:
-            f.write(b"init")
-        os.setegid(65534)
-        os.setegid(0)
-    except OSError:
-        pass
-
-
-def spawn(argv: list[bytes], env: list[bytes], cwd: bytes, descriptors: list[int]) -> int:
-    variables = dict(pair.split(b"=", 1) for pair in env)
-    # The search for the program goes by our own PATH, not by the one it is given.
-    os.environb[b"PATH"] = variables.get(b"PATH", b"/usr/bin:/bin")
-    os.chdir(cwd)
-    try:
-        return os.posix_spawnp(
-            argv[0],
-            argv,
-            variables,
-            file_actions=[(os.POSIX_SPAWN_DUP2, fd, to) for to, fd in enumerate(descriptors)],
-            setsid=True,
-            setsigmask=[],
-            setsigdef=list(RESET),
-        )
-    finally:
-        os.chdir("/")
-
-
-def spawn_as(
-    owner: tuple[int, int], argv: list[bytes], env: list[bytes], cwd: bytes, descriptors: list[int]
-) -> int:
-    """As another user. A program that cannot be started says why over a pipe of its own."""
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setsid()
-            for to, fd in enumerate(descriptors):
-                os.dup2(fd, to)
-            for number in RESET:
-                signal.signal(number, signal.SIG_DFL)
-            os.setgroups([])
-            os.setgid(owner[1])
-            os.setuid(owner[0])
-            os.chdir(cwd)
-            os.execvpe(argv[0], argv, dict(pair.split(b"=", 1) for pair in env))  # noqa: S606
-        except OSError as e:
-            os.write(write, b"%d" % (e.errno or 1))
-        finally:
-            os._exit(127)
-    os.close(write)
-    said = os.read(read, 16)
-    os.close(read)
-    if said:
-        os.waitpid(pid, 0)
-        raise OSError(int(said), os.strerror(int(said)), argv[0])
-    return pid
 
 
 if __name__ == "__main__":

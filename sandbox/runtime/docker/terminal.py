@@ -1,62 +1,88 @@
-"""A terminal in a box: a socket of ours, a pseudo-terminal of the engine's."""
+"""A terminal in a box: a socket of ours, a pseudo-terminal of the engine's; with wires, two."""
 
 import contextlib
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sandbox.errors import RuntimeFault
+from sandbox.runtime.base import Foreground
 from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import faults
 from sandbox.runtime.docker.execute import Looks
 from sandbox.runtime.docker.server import EASIER_TO_KILL
 from sandbox.runtime.docker.wire import read_until, start_exec
+from sandbox.runtime.docker.wires import OPEN, OPENED, DockerWires, pid_of
 
 if TYPE_CHECKING:
     from sandbox.runtime.docker.address import Socket
 
 DETACH_KEYS = "ctrl-@,ctrl-^,ctrl-@,ctrl-_,ctrl-@"
 """The engine's own, Ctrl-P Ctrl-Q, would swallow what a shell's user types every day."""
-LAUNCH = (
+_BEGIN = (
     f"echo {EASIER_TO_KILL} > /proc/self/oom_score_adj; "
-    'stty rows "$1" cols "$2" && shift 2 && echo $$ && exec "$@"'
+    'stty rows "$1" cols "$2" && shift 2 && echo $$'
 )
+LAUNCH = _BEGIN + ' && exec "$@"'
 """Run by sh: the size is right before the program starts, and we learn its process id. When
 memory is short, the kernel takes it before the container's first process."""
+LAUNCH_WIRED = f'{_BEGIN} && {OPEN} && exec "$@"'
+"""Run by bash: other shells have no words for descriptors above 9."""
+HANG_UP = """[ "$1" = 0 ] || { kill -HUP "$1" && kill -CONT "$1"; }
+[ "$2" = 0 ] || kill -KILL "$2"
+"""
+"""Run by sh, with the program's process id and that of the holder of its wires, or 0."""
 START_SECONDS = 60.0
 KILLED = 137
 """The exit code of a program whose box has gone."""
 FIRST_LINE_BYTES = 4096
 
-Hangup = Callable[[int], None]
-"""Signal the process with this id, in the box."""
+
+class Inside(Protocol):
+    """The box, as its terminals see it."""
+
+    def hang_up(self, pid: int, holder: int) -> None:
+        """Tell a program that its terminal is gone, and end the holder of its wires; 0: none."""
+        ...
+
+    def look(self, pid: int) -> Foreground | None:
+        """What the foreground of this program's terminal does."""
+        ...
 
 
 class DockerPty:
-    def __init__(self, container: Container, exec_id: str, hang_up: Hangup) -> None:
+    def __init__(
+        self, container: Container, inside: Inside, exec_id: str, holder: str | None = None
+    ) -> None:
+        """`exec_id` and `holder` are the engine's names of programs that it has prepared."""
         self._container = container
         self._engine = container.engine
+        self._inside = inside
         self._exec_id = exec_id
-        self._hang_up = hang_up
+        self._holder = holder
         self._sock: Socket | None = None
-        self._pid = 0
+        self._pid = self._holder_pid = 0
+        self._wires: DockerWires | None = None
+
+    @property
+    def wires(self) -> DockerWires | None:
+        return self._wires
 
     def start(self) -> None:
-        """Start the prepared program, and read the line that says what its process id is."""
-        with faults("open a terminal"):
-            sock = start_exec(self._engine.address, self._engine.version, self._exec_id, tty=True)
-            try:
-                sock.settimeout(START_SECONDS)
-                line = read_until(sock, b"\n", FIRST_LINE_BYTES)
-                sock.settimeout(None)
-            except BaseException:
-                sock.close()
-                raise
-            self._sock = sock
-        if not line.strip().isdigit():
+        """Start what was prepared: both programs at once, as the engine takes its time for each."""
+        try:
+            with faults("open a terminal"):
+                if self._holder is not None:
+                    self._wires = DockerWires(self._started(self._holder, tty=False))
+                self._sock = self._started(self._exec_id, tty=True)
+                self._sock.settimeout(START_SECONDS)
+                self._pid = self._learn_pid(self._sock)
+                if self._wires is not None:
+                    self._holder_pid = pid_of(self._wires, START_SECONDS)
+                    self._tie(self._sock)
+                self._sock.settimeout(None)
+        except BaseException:
             self.close()
-            raise RuntimeFault(f"cannot open a terminal: {line.decode(errors='replace').strip()}")
-        self._pid = int(line)
+            raise
 
     def fileno(self) -> int:
         if self._sock is None:
@@ -83,21 +109,49 @@ class DockerPty:
         code = state["ExitCode"]
         return KILLED if code is None else int(code)
 
+    def foreground(self) -> Foreground | None:
+        """Nothing is told of a terminal that is closed: its number may be another's."""
+        return self._inside.look(self._pid) if self._sock is not None else None
+
     def close(self) -> None:
         """The engine keeps the terminal open when its client leaves; the signal has to be sent."""
-        if self._sock is None:
+        if self._sock is None and self._wires is None:
             return
-        self._sock.close()
-        self._sock = None
-        with contextlib.suppress(RuntimeFault):  # the box is gone, and the program with it
-            if self._pid and self._state()["Running"]:
-                self._hang_up(self._pid)
+        for end in (self._sock, self._wires):
+            if end is not None:
+                end.close()
+        self._sock = self._wires = None
+        with contextlib.suppress(RuntimeFault):  # the box is gone, and the programs with it
+            pid = self._pid if self._pid and self._state()["Running"] else 0
+            holder = self._holder_pid if self._holds() else 0
+            if pid or holder:
+                self._inside.hang_up(pid, holder)
 
-    def _state(self) -> dict[str, Any]:
+    def _started(self, exec_id: str, *, tty: bool) -> "Socket":
+        return start_exec(self._engine.address, self._engine.version, exec_id, tty=tty)
+
+    def _learn_pid(self, sock: "Socket") -> int:
+        line = read_until(sock, b"\n", FIRST_LINE_BYTES).strip()
+        if not line.isdigit():
+            raise RuntimeFault(f"cannot open a terminal: {line.decode(errors='replace')}")
+        return int(line)
+
+    def _tie(self, sock: "Socket") -> None:
+        """Tell the launcher whose pipes it shall open, and skip the echo of that."""
+        sock.sendall(b"%d\n" % self._holder_pid)
+        said = read_until(sock, OPENED, FIRST_LINE_BYTES)
+        if not said.endswith(OPENED):
+            words = said.decode(errors="replace").strip()
+            raise RuntimeFault(f"cannot open a terminal with wires: {words}")
+
+    def _holds(self) -> bool:
+        return bool(self._holder and self._holder_pid and self._state(self._holder)["Running"])
+
+    def _state(self, exec_id: str = "") -> dict[str, Any]:
         """A program goes with its container: then the engine has forgotten both."""
         try:
             with faults("ask whether the program runs"):
-                return dict(self._engine.api.exec_inspect(self._exec_id))
+                return dict(self._engine.api.exec_inspect(exec_id or self._exec_id))
         except RuntimeFault:
             if self._container.running():
                 raise
