@@ -14,7 +14,13 @@ from typing import Protocol, Self
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import changeset, limits, upper
 from sandbox.runtime.base import (
-    STATUS_BYTES, BoxSpec, Change, ExecResult, Foreground, Snapshot, Stats,
+    STATUS_BYTES,
+    BoxSpec,
+    Change,
+    ExecResult,
+    Foreground,
+    Snapshot,
+    Stats,
 )  # fmt: skip
 from sandbox.runtime.docker import facts, programs, server
 from sandbox.runtime.docker.channel import Command
@@ -29,7 +35,7 @@ from sandbox.runtime.docker.wires import HOLD
 
 HANG_UP_SECONDS = 10.0
 ANSWER_SECONDS = 30.0
-LOOK_SECONDS = 5.0
+LOOK_SECONDS = 2.0
 """A look is for now: what it says later is not worth more waiting."""
 COUNT_SECONDS = 1.0
 """How long a program's result may wait for what it ran into."""
@@ -323,10 +329,16 @@ class _Inside:
             argv = ["sh", "-c", HANG_UP, "sh", str(pid), str(holder)]
             self._box.exec(argv, seconds=HANG_UP_SECONDS, user=ROOT, cwd="/")
 
-    def look(self, pid: int) -> Foreground | None:
+    def tie(self, pid: int, holder: int) -> None:
+        """Without a server the end of the wires is seen when the terminal is closed, not before."""
+        if self._container.channel is not None:
+            content = b"%d\0%d" % (pid, holder)
+            programs.ask(self._container.channel, server.TIE, ANSWER_SECONDS, content)
+
+    def look(self, pid: int, control: str) -> Foreground | None:
         """Only the server can: a program started for this would cost more than it tells."""
         channel = self._container.channel
-        return None if channel is None else programs.look(channel, pid, LOOK_SECONDS)
+        return None if channel is None else programs.look(channel, pid, control, LOOK_SECONDS)
 
 
 def _counted(container: Container, ended: Ended, before: Stats) -> Ended:

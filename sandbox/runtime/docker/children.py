@@ -90,17 +90,17 @@ def close_if_open(fd: int) -> None:
 
 def who_may_look(pid: int) -> tuple[int, int]:
     """Whose programs have the terminal of this one: to others the kernel does not show enough."""
-    with open("/proc/%d/stat" % pid, "rb") as f:
+    with open(f"/proc/{pid}/stat", "rb") as f:
         leader = int(f.read().rpartition(b")")[2].split()[5])
     try:
-        found = os.stat("/proc/%d" % leader)
+        found = os.stat(f"/proc/{leader}")
     except OSError:
-        found = os.stat("/proc/%d" % pid)
+        found = os.stat(f"/proc/{pid}")
     return found.st_uid, found.st_gid
 
 
-def look_as(owner: tuple[int, int], pid: int, descriptors: list[int]) -> int:
-    """Print what the terminal's foreground does, in a child: whom it looks at may make it wait."""
+def look_as(owner: tuple[int, int], pid: int, control: str, descriptors: list[int]) -> int:
+    """Print what the foreground of a terminal does, as a user who may see that."""
     child = os.fork()
     if child == 0:
         try:
@@ -109,10 +109,11 @@ def look_as(owner: tuple[int, int], pid: int, descriptors: list[int]) -> int:
             for name in os.listdir("/proc/self/fd"):
                 if name != "1":
                     close_if_open(int(name))
-            os.setgroups([])
-            os.setgid(owner[1])
-            os.setuid(owner[0])
-            seen = look(pid)
+            if owner != (os.getuid(), os.getgid()):
+                os.setgroups([])
+                os.setgid(owner[1])
+                os.setuid(owner[0])
+            seen = look(pid, control)
             if seen is not None:
                 os.write(1, "\0".join(seen).encode("utf-8", "surrogateescape"))
         finally:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.base import Foreground, Stats
@@ -17,6 +18,11 @@ from sandbox.runtime.docker.wire import start_exec
 STARTS, START_PAUSE = 6, 0.1
 _NO_ROOM = ("read init-p", "resource temporarily unavailable", "Resource temporarily unavailable")
 LOOK_BYTES = 1 << 16
+_DOING: dict[str, Literal["input", "control", "other"]] = {
+    "input": "input",
+    "control": "control",
+    "other": "other",
+}
 _NEVER_RAN = {125, 126, 127}
 
 
@@ -58,32 +64,29 @@ def run(channel: Channel, command: Command, seconds: float) -> Ended:
     return _ended(call)
 
 
-def ask(channel: Channel, kind: int, seconds: float) -> bytes:
+def ask(channel: Channel, kind: int, seconds: float, content: bytes = b"") -> bytes:
     """A question to the server itself."""
-    call = channel.ask(kind)
+    call = channel.ask(kind, content)
     if not channel.wait(call, time.monotonic() + seconds):
         raise RuntimeFault("the box does not answer")
     return call.answer
 
 
-def look(channel: Channel, pid: int, seconds: float) -> Foreground | None:
+def look(channel: Channel, pid: int, control: str, seconds: float) -> Foreground | None:
     """What a child of the server sees of a terminal's foreground. None: nothing, or not in time.
 
     Whatever is wrong, it is no fault of the box: there is no more to be known.
     """
     try:
-        call = channel.ask(server.LOOK, b"%d" % pid, keep=LOOK_BYTES)
+        call = channel.ask(server.LOOK, f"{pid}\0{control}".encode(), keep=LOOK_BYTES)
         if not channel.wait(call, time.monotonic() + seconds) or call.kind != server.EXIT:
             return None
     except RuntimeFault:
         return None
     doing, *rest = bytes(call.stdout).decode(errors="replace").split("\0")
-    if len(rest) != 2 or len(call.stdout) >= LOOK_BYTES:
+    if doing not in _DOING or len(rest) != 2 or len(call.stdout) >= LOOK_BYTES:
         return None
-    command, trace = rest
-    if doing == "input" or doing == "control" or doing == "other":  # noqa: PLR1714  # for mypy
-        return Foreground(doing=doing, command=command, trace=trace)
-    return None
+    return Foreground(doing=_DOING[doing], command=rest[0], trace=rest[1])
 
 
 def run_from_outside(container: Container, command: Command, seconds: float) -> Ended:

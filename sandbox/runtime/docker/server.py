@@ -1,8 +1,9 @@
 """The first process of a container: starts programs as it is told, and reaps what they leave.
 
-This file's text is sent to the box and run there, with those of the modules that it imports, by the
-box's python3 (3.8 or later) and nothing but builtin modules: what they take is memory of the box.
-It holds nothing worth reading. Frames go both ways over its input and output: length (4 bytes), kind (1), number of the program (4), content.
+This file's text is sent to the box with those of the modules that it imports, and run there, by
+the box's own python3 (3.8 or later) with nothing but builtin modules: what they take is memory of
+the box. It holds nothing worth reading. Frames go both ways over its input and output: length
+(4 bytes), kind (1), number of the program (4), content.
 """
 
 from __future__ import annotations
@@ -11,9 +12,20 @@ import _signal as signal  # type: ignore[import-not-found]  # the module itself 
 import os
 import select
 
-from sandbox.runtime.docker import children
+from sandbox.runtime.docker.children import (
+    first_that_opens,
+    hide,
+    look_as,
+    spawn,
+    spawn_as,
+    who_may_look,
+)  # fmt: skip
 
-RUN, INPUT, KILL, FACTS, LOOK = 1, 2, 3, 4, 5
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RUN, INPUT, KILL, FACTS, LOOK, TIE = 1, 2, 3, 4, 5, 6
 READY, OUT, ERR, MORE, EXIT, FAIL, KILLED = 11, 12, 13, 14, 15, 16, 17
 HEAD = 9
 BLOCK = 1 << 16
@@ -55,10 +67,12 @@ class Server:
         self.programs: dict[int, Program] = {}
         self.by_pid: dict[int, Program] = {}
         self.by_fd: dict[int, Program] = {}
+        self.tied: dict[int, int] = {}
+        """A process → who has to end with it: descriptors."""
         self.received = bytearray()
         self.queue = bytearray()
         self.null = os.open("/dev/null", os.O_RDWR)
-        self.measures = [children.first_that_opens(paths) for paths in MEASURES]
+        self.measures = [first_that_opens(paths) for paths in MEASURES]
         self.wake, wake_write = os.pipe()
         for fd in (self.wake, wake_write, 1):
             os.set_blocking(fd, False)
@@ -66,7 +80,7 @@ class Server:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # which the first process does not get
         self.oom = OomScore()
-        children.hide()
+        hide()
         self.poll.register(0, select.POLLIN)
         self.poll.register(self.wake, select.POLLIN)
 
@@ -92,6 +106,8 @@ class Server:
             self.flush()
         elif fd in self.by_fd:
             self.move(fd, self.by_fd[fd])
+        elif fd in self.tied:
+            self.end_with(fd)
 
     def hold(self, full: bool) -> None:  # noqa: FBT001
         for fd, program in self.by_fd.items():
@@ -127,8 +143,8 @@ class Server:
                 self.send(KILLED, number, b"")
             elif kind == FACTS:
                 self.send(FACTS, number, self.facts())
-            elif kind == LOOK:
-                self.look_at(number, int(content))
+            elif kind in (LOOK, TIE):
+                self.answer_about(kind, number, *content.split(b"\0"))
         except ProcessLookupError:  # there was nobody to kill
             self.send(KILLED, number, b"")
         except Exception as e:  # noqa: BLE001  # the box must not end with a request it cannot serve
@@ -147,17 +163,43 @@ class Server:
 
         def begin(theirs: list[int]) -> int:
             if (int(uid), int(gid)) == (0, 0):
-                return children.spawn(argv, env, cwd, theirs)
-            return children.spawn_as((int(uid), int(gid)), argv, env, cwd, theirs)
+                return spawn(argv, env, cwd, theirs)
+            return spawn_as((int(uid), int(gid)), argv, env, cwd, theirs)
 
         self.start(program, begin, int(has_input))
 
-    def look_at(self, number: int, pid: int) -> None:
-        """Content: a process id. A child prints what it sees: whom it looks at may make it wait."""
-        owner = children.who_may_look(pid)
-        self.start(Program(number, BLOCK), lambda pipes: children.look_as(owner, pid, pipes), 0)
+    def answer_about(self, kind: int, number: int, pid: bytes, other: bytes) -> None:
+        """Of a process: what its terminal's foreground does, or who else has to end with it."""
+        if kind == TIE:
+            self.tie(int(pid), int(other))
+            self.send(TIE, number, b"")
+            return
+        owner, control = who_may_look(int(pid)), other.decode()
+        # A child prints what it sees: whom it looks at may make it wait.
+        self.start(
+            Program(number, BLOCK), lambda pipes: look_as(owner, int(pid), control, pipes), 0
+        )
 
-    def start(self, program: Program, begin: Begin, has_input: int) -> None:
+    def tie(self, pid: int, other: int) -> None:
+        """Python 3.8 cannot: then `other` is for the host to end."""
+        first = os.pidfd_open(pid)
+        try:
+            self.tied[first] = os.pidfd_open(other)
+        except BaseException:
+            os.close(first)
+            raise
+        self.poll.register(first, select.POLLIN)
+
+    def end_with(self, fd: int) -> None:
+        other = self.tied.pop(fd)
+        self.rest(fd)
+        os.close(fd)
+        try:
+            signal.pidfd_send_signal(other, 9)
+        finally:
+            os.close(other)
+
+    def start(self, program: Program, begin: Callable[[list[int]], int], has_input: int) -> None:
         theirs: list[int] = []
         try:
             ours = self.pipes_for(program, theirs, has_input)
@@ -314,7 +356,7 @@ class OomScore:
     """While a program is started, what it inherits: this process's own is lowered again."""
 
     def __init__(self) -> None:
-        self.fd = children.first_that_opens(("/proc/self/oom_score_adj",), os.O_RDWR)
+        self.fd = first_that_opens(("/proc/self/oom_score_adj",), os.O_RDWR)
         self.own = int(os.pread(self.fd, 16, 0)) if self.fd >= 0 else 0
 
     def set(self, score: int) -> None:

@@ -35,6 +35,8 @@ START_SECONDS = 60.0
 KILLED = 137
 """The exit code of a program whose box has gone."""
 FIRST_LINE_BYTES = 4096
+NO_PIPE = "none"
+"""In place of the name of the pipe that is CONTROL, when there are no wires."""
 
 
 class Inside(Protocol):
@@ -44,8 +46,12 @@ class Inside(Protocol):
         """Tell a program that its terminal is gone, and end the holder of its wires; 0: none."""
         ...
 
-    def look(self, pid: int) -> Foreground | None:
-        """What the foreground of this program's terminal does."""
+    def tie(self, pid: int, holder: int) -> None:
+        """The holder of a program's wires is to end with it."""
+        ...
+
+    def look(self, pid: int, control: str) -> Foreground | None:
+        """What the foreground of this program's terminal does; `control`: its pipe's name."""
         ...
 
 
@@ -62,6 +68,7 @@ class DockerPty:
         self._sock: Socket | None = None
         self._pid = self._holder_pid = 0
         self._wires: DockerWires | None = None
+        self._control = NO_PIPE
 
     @property
     def wires(self) -> DockerWires | None:
@@ -78,7 +85,8 @@ class DockerPty:
                 self._pid = self._learn_pid(self._sock)
                 if self._wires is not None:
                     self._holder_pid = pid_of(self._wires, START_SECONDS)
-                    self._tie(self._sock)
+                    self._inside.tie(self._pid, self._holder_pid)
+                    self._hand_over(self._sock)
                 self._sock.settimeout(None)
         except BaseException:
             self.close()
@@ -111,7 +119,7 @@ class DockerPty:
 
     def foreground(self) -> Foreground | None:
         """Nothing is told of a terminal that is closed: its number may be another's."""
-        return self._inside.look(self._pid) if self._sock is not None else None
+        return None if self._sock is None else self._inside.look(self._pid, self._control)
 
     def close(self) -> None:
         """The engine keeps the terminal open when its client leaves; the signal has to be sent."""
@@ -136,13 +144,19 @@ class DockerPty:
             raise RuntimeFault(f"cannot open a terminal: {line.decode(errors='replace')}")
         return int(line)
 
-    def _tie(self, sock: "Socket") -> None:
-        """Tell the launcher whose pipes it shall open, and skip the echo of that."""
+    def _hand_over(self, sock: "Socket") -> None:
+        """Tell the launcher whose pipes it shall open, skip the echo of that, and see it done."""
         sock.sendall(b"%d\n" % self._holder_pid)
-        said = read_until(sock, OPENED, FIRST_LINE_BYTES)
-        if not said.endswith(OPENED):
-            words = said.decode(errors="replace").strip()
-            raise RuntimeFault(f"cannot open a terminal with wires: {words}")
+        line = read_until(sock, b"\n", FIRST_LINE_BYTES)
+        said = b""
+        while line.endswith(b"\n"):
+            line = read_until(sock, b"\n", FIRST_LINE_BYTES)
+            if line.startswith(OPENED):
+                self._control = line[len(OPENED) :].strip().decode()
+                return
+            said += line
+        words = said.decode(errors="replace").strip()
+        raise RuntimeFault(f"cannot open a terminal with wires: {words}")
 
     def _holds(self) -> bool:
         return bool(self._holder and self._holder_pid and self._state(self._holder)["Running"])

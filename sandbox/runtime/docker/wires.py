@@ -1,8 +1,8 @@
 """Three pipes beside a terminal: the streams of a second program, which only holds them open.
 
 The program on the terminal opens them by the holder's folder in /proc; then the holder lets go of
-them, so that their end is the end of who really uses them, and stands still until it is killed.
-The engine closes the streams with the holder: if it is killed, the wires have come to their end.
+them and stands still. The engine closes its end when the holder has ended and nobody has the pipes
+any more, or soon after; so the box's server kills it when the program has ended.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sandbox.runtime.docker.address import Socket
 
 HOLD = (
-    f"{{ echo {EASIER_TO_KILL} > /proc/self/oom_score_adj; echo wires > /proc/self/comm; }} "
+    f"{{ echo {EASIER_TO_KILL} > /proc/self/oom_score_adj; printf wires > /proc/self/comm; }} "
     "2> /dev/null; trap '' HUP INT TERM; trap 'exec <&- >&- 2>&-' USR1; "
     "echo $$; while kill -STOP $$; do :; done"
 )
@@ -29,11 +29,12 @@ not bear the name of a program that somebody would kill by name."""
 OPEN = (
     f"read -r h && exec {CONTROL}< /proc/$h/fd/0 {OUTPUT}> /proc/$h/fd/1 {STATUS}> /proc/$h/fd/2"
     " && kill -USR1 $h && while [ -e /proc/$h/fd/0 ]; do kill -CONT $h; done 2> /dev/null"
-    "; [ -e /proc/$h ] && unset h && echo +"
+    f'; [ -e /proc/$h ] && unset h && echo "+$(readlink /proc/$$/fd/{CONTROL})"'
 )
 """Run by bash on the terminal, where the holder's process id is typed. A signal that is sent just
 before the holder stops would wait for ever: so it is woken until it has let go."""
-OPENED = b"+\r\n"
+OPENED = b"+"
+"""Begins the line that says so, with the name of the pipe that is CONTROL."""
 BLOCK = 1 << 18
 
 
