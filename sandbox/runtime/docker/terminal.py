@@ -32,6 +32,7 @@ HANG_UP = """[ "$1" = 0 ] || { kill -HUP "$1" && kill -CONT "$1"; }
 """
 """Run by sh, with the program's process id and that of the holder of its wires, or 0."""
 START_SECONDS = 60.0
+FIND_SECONDS = 5.0
 KILLED = 137
 """The exit code of a program whose box has gone."""
 FIRST_LINE_BYTES = 4096
@@ -89,6 +90,7 @@ class DockerPty:
                     self._hand_over(self._sock)
                 self._sock.settimeout(None)
         except BaseException:
+            self._find_holder()
             self.close()
             raise
 
@@ -143,6 +145,12 @@ class DockerPty:
         if not line.isdigit():
             raise RuntimeFault(f"cannot open a terminal: {line.decode(errors='replace')}")
         return int(line)
+
+    def _find_holder(self) -> None:
+        """Whatever became of the program: one that has been started must not stay behind."""
+        if self._wires is not None and not self._holder_pid:
+            with contextlib.suppress(RuntimeFault):
+                self._holder_pid = pid_of(self._wires, FIND_SECONDS)
 
     def _hand_over(self, sock: "Socket") -> None:
         """Tell the launcher whose pipes it shall open, skip the echo of that, and see it done."""
