@@ -1,4 +1,4 @@
-# ruff: noqa: PTH
+# ruff: noqa: PTH110, PTH115, PTH116, PTH208
 # This also runs in a box, with a bare and old interpreter: os calls, not pathlib.
 """Whether the programs that a terminal's keys go to wait for somebody to type.
 
@@ -12,6 +12,10 @@ with equal traces what was read in between is what held.
 from __future__ import annotations
 
 import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MOST_PROCESSES = 2000
 """Of a session with more, it is not told what it waits for: looking must stay cheap."""
@@ -34,8 +38,8 @@ _CALLS = {"x86_64": _READS, "aarch64": _ARM}
 """
 
 _POLLIN = 0x1 | 0x40
-_DEV_TTY = os.makedev(5, 0)
-_DEV_CONSOLE = os.makedev(5, 1)
+_ANY_TERMINAL = (os.makedev(5, 0), os.makedev(5, 1))
+"""/dev/tty is the session's own, and so is the console of who has opened it."""
 _NO_NETWORK = (b"UNIX", b"NETLINK")
 
 _BUSY, _HIDDEN, _SLEEPS, _TYPED = range(4)
@@ -44,19 +48,29 @@ _BUSY, _HIDDEN, _SLEEPS, _TYPED = range(4)
 class _Stat:
     """What is needed of /proc/PID/stat."""
 
-    __slots__ = ("comm", "group", "parent", "state", "terminal", "threads", "ticks", "tpgid")
+    __slots__ = ("comm", "group", "state", "terminal", "threads", "ticks", "tpgid")
 
     def __init__(self, text: bytes) -> None:
         name, _, rest = text.rpartition(b")")  # the name may have brackets and blanks itself
         fields = rest.split()
         self.comm = name.partition(b"(")[2].decode("utf-8", "replace")
         self.state = fields[0].decode()
-        self.parent = int(fields[1])
         self.group = int(fields[2])
         self.terminal = int(fields[4]) & 0xFFFFFFFF
         self.tpgid = int(fields[5])
         self.ticks = int(fields[11]) + int(fields[12])
         self.threads = int(fields[17])
+
+
+class _Seen:
+    """What threads are asked about, and what was met: other terminals that a program feeds."""
+
+    __slots__ = ("calls", "relays", "terminal")
+
+    def __init__(self, calls: dict[int, str], terminal: int) -> None:
+        self.calls = calls
+        self.terminal = terminal
+        self.relays: list[tuple[int, int]] = []
 
 
 def look(shell: int, control: str = "") -> tuple[str, str, str] | None:
@@ -74,10 +88,10 @@ def look(shell: int, control: str = "") -> tuple[str, str, str] | None:
         if stat is None or stat.tpgid <= 0 or stat.state in "ZX":
             return None
         if stat.group == stat.tpgid:
-            idle = _at_control(shell, stat, control, calls)
-            if idle:
-                return ("control", stat.comm, idle)
-        return _group(shell, stat, calls)
+            trace = _at_control(shell, stat, control, calls)
+            if trace:
+                return ("control", stat.comm, trace)
+        return _group(shell, stat, calls, _DEEPEST)
     except (OSError, ValueError, IndexError):
         return None
 
@@ -96,133 +110,143 @@ def _at_control(shell: int, stat: _Stat, control: str, calls: dict[int, str]) ->
     return f"{trace}:{call}" if wanted else ""
 
 
-def _group(shell: int, leader: _Stat, calls: dict[int, str]) -> tuple[str, str, str]:
+def _group(top: int, stat: _Stat, calls: dict[int, str], depth: int) -> tuple[str, str, str]:
     """Raises PermissionError when nobody is seen to wait, but not all could be seen."""
-    members, whole = _members(shell, leader.tpgid)
-    command = members[0][1].comm if members else leader.comm
-    best, busy, hidden = "", not whole, False
-    trace = [f"{leader.tpgid}"]
-    left = _MOST_THREADS
-    for pid, first in members:
-        if pid == leader.tpgid and not best:
-            command = first.comm
-        for path, stat in _threads(pid, first):
-            left -= 1
-            if left < 0:
-                busy = True
+    members, whole = _members(top, stat.tpgid)
+    seen = _Seen(calls, stat.terminal)
+    states = set() if whole else {_BUSY}
+    command, waits = stat.comm, ""
+    trace = [str(stat.tpgid)]
+    for pid, member in members:
+        if pid == stat.tpgid or len(trace) == 1:
+            command = member.comm
+        for path, thread in _threads(pid, member):
+            if len(trace) > _MOST_THREADS:
+                states.add(_BUSY)
                 break
-            state, did = _thread(path, stat, leader.terminal, calls)
+            state, did = _thread(path, thread, seen)
             trace.append(did)
-            busy = busy or state == _BUSY
-            hidden = hidden or state == _HIDDEN
-            if state == _TYPED and not best:
-                best = command = first.comm or "?"
-    if hidden and not best and not busy:
+            states.add(state)
+            waits = waits or (member.comm if state == _TYPED else "")
+    typed = _TYPED in states and _BUSY not in states
+    if _HIDDEN in states and not states & {_BUSY, _TYPED}:
         raise PermissionError
+    for relay, index in seen.relays if typed else ():
+        inner = _beyond(relay, index, calls, depth)
+        if inner is not None:
+            typed = typed and inner[0] == "input"
+            waits = inner[1]
+            trace.append(inner[2])
     text = " ".join(trace)
     if len(text) > _LONGEST_TRACE:
         text = f"{len(trace)} threads {hash(text)}"
-    return ("input" if best and not busy else "other", command, text)
+    return ("input" if typed else "other", (typed and waits) or command, text)
 
 
-def _members(shell: int, group: int) -> tuple[list[tuple[int, _Stat]], bool]:
+def _beyond(
+    relay: int, index: int, calls: dict[int, str], depth: int
+) -> tuple[str, str, str] | None:
+    """The same of a terminal that a program (script, sudo) made, and hands our keys to."""
+    terminal = 136 << 8 | index & 0xFF | (index & 0xFFF00) << 12
+    for pid, stat in _walk(relay) if depth else ():
+        if stat.terminal == terminal and stat.tpgid > 0:
+            return _group(pid, stat, calls, depth - 1)
+    return None
+
+
+def _members(top: int, group: int) -> tuple[list[tuple[int, _Stat]], bool]:
     """The living processes of a group, and whether that is all of them."""
-    if not os.path.exists("/proc/thread-self/children"):
-        return _scan(group)
     found: list[tuple[int, _Stat]] = []
-    todo, seen = [shell], 0
-    leads = False
-    while todo:
-        seen += 1
-        if seen > _MOST_PROCESSES:
-            return found, False
-        pid = todo.pop()
-        stat = _stat(f"/proc/{pid}")
-        if stat is None:
-            continue
+    count, leads = 0, False
+    for pid, stat in _walk(top) if os.path.exists("/proc/thread-self/children") else ():
+        count += 1
         leads = leads or pid == group
         if stat.group == group and stat.state not in "ZX":
             found.append((pid, stat))
-        todo += _children(pid, stat.threads)
+    if count == _MOST_PROCESSES:
+        return found, False
     # Of what has lost its parent, process 1 is the parent.
-    return (found, True) if found and leads else _scan(group)
+    return (found if found and leads else _scan(group)), True
 
 
-def _scan(group: int) -> tuple[list[tuple[int, _Stat]], bool]:
-    found = []
+def _walk(top: int) -> Iterator[tuple[int, _Stat]]:
+    """A process and its descendants, parents first."""
+    todo, at, count = [top], 0, 0
+    while at < len(todo) and count < _MOST_PROCESSES:
+        pid = todo[at]
+        at += 1
+        stat = _stat(f"/proc/{pid}")
+        if stat is not None:
+            count += 1
+            yield pid, stat
+            todo += _children(pid, stat.threads)
+
+
+def _scan(group: int) -> list[tuple[int, _Stat]]:
+    found: list[tuple[int, _Stat]] = []
     for name in os.listdir("/proc"):
-        if name.isdigit():
-            stat = _stat(f"/proc/{name}")
-            if stat is not None and stat.group == group and stat.state not in "ZX":
-                found.append((int(name), stat))
-    return found, True
+        stat = _stat(f"/proc/{name}") if name.isdigit() else None
+        if stat is not None and stat.group == group and stat.state not in "ZX":
+            found.append((int(name), stat))
+    return found
 
 
 def _children(pid: int, threads: int) -> list[int]:
     """Of all its threads: a child belongs to the one that made it."""
-    try:
-        tids = [str(pid)] if threads == 1 else os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return []
-    return [
-        int(child) for tid in tids for child in _read(f"/proc/{pid}/task/{tid}/children").split()
-    ]
+    tids = [str(pid)] if threads == 1 else _tids(pid)
+    texts = [_read(f"/proc/{pid}/task/{tid}/children") for tid in tids]
+    return [int(child) for text in texts for child in text.split()]
 
 
-def _threads(pid: int, stat: _Stat) -> list[tuple[str, _Stat]]:
-    if stat.threads == 1:
-        return [(f"/proc/{pid}", stat)]
-    found = []
+def _tids(pid: int) -> list[str]:
     try:
-        tids = os.listdir(f"/proc/{pid}/task")
+        return os.listdir(f"/proc/{pid}/task")[: _MOST_THREADS + 1]
     except (FileNotFoundError, ProcessLookupError):
         return []
-    for tid in tids[: _MOST_THREADS + 1]:
-        path = f"/proc/{pid}/task/{tid}"
-        own = _stat(path)
+
+
+def _threads(pid: int, stat: _Stat) -> Iterator[tuple[str, _Stat]]:
+    if stat.threads == 1:
+        yield f"/proc/{pid}", stat
+        return
+    for tid in _tids(pid):
+        own = _stat(f"/proc/{pid}/task/{tid}")
         if own is not None and own.state not in "ZX":
-            found.append((path, own))
-    return found
+            yield f"/proc/{pid}/task/{tid}", own
 
 
-def _thread(path: str, stat: _Stat, terminal: int, calls: dict[int, str]) -> tuple[int, str]:
+def _thread(path: str, stat: _Stat, seen: _Seen) -> tuple[int, str]:
     """What a thread does, and its trace."""
     trace = f"{path.rpartition('/')[2]}:{stat.ticks}:{_switches(path)}"
     if stat.state != "S":
         return _BUSY, f"{trace}:{stat.state}"
     try:
         call = _call(path)
-        trace += f":{call}"
         if call is None:
             return _BUSY, trace
-        return (_TYPED if _typed(path, call, terminal, calls) else _SLEEPS), trace
-    except (FileNotFoundError, ProcessLookupError):
-        return _BUSY, f"{trace}:gone"
+        return (_TYPED if _typed(path, call, seen) else _SLEEPS), f"{trace}:{call}"
     except OSError:
-        return _HIDDEN, f"{trace}:hidden"
+        return _HIDDEN, trace
 
 
-def _typed(path: str, call: list[int], terminal: int, calls: dict[int, str]) -> bool:
+def _typed(path: str, call: list[int], seen: _Seen) -> bool:
     """Does what this thread sleeps in end when somebody types?"""
-    kind = calls.get(call[0]) if call else None
+    kind = seen.calls.get(call[0]) if call else None
     if kind == "restart":
         kind = "poll" if b"poll" in _read(f"{path}/wchan") else None
-    if kind == "read":
-        return _is_terminal(path, _signed(call[1]), terminal)
-    if kind == "sendfile":
-        return _is_terminal(path, _signed(call[2]), terminal)
-    if kind == "poll":
+    waits: list[tuple[int, bool]] = []
+    if kind in ("read", "sendfile"):
+        waits = [(_signed(call[1 if kind == "read" else 2]), True)]
+    elif kind == "poll":
         waits = _polled(path, call[1], call[2])
     elif kind == "select":
         waits = _selected(path, _signed(call[1]), call[2:5])
     elif kind == "epoll":
         waits = _epolled(path, _signed(call[1]))
-    else:
-        return False
-    return _any_terminal(path, waits, terminal, _DEEPEST)
+    return _any_terminal(path, waits, seen, _DEEPEST)
 
 
-def _any_terminal(path: str, waits: list[tuple[int, bool]], terminal: int, depth: int) -> bool:
+def _any_terminal(path: str, waits: list[tuple[int, bool]], seen: _Seen, depth: int) -> bool:
     """Is the terminal among what is waited for, and the network not?"""
     if len(waits) > _MOST_DESCRIPTORS:
         return False
@@ -234,10 +258,20 @@ def _any_terminal(path: str, waits: list[tuple[int, bool]], terminal: int, depth
                 return False
         elif link.endswith("[eventpoll]"):
             inner = _epolled(path, number) if depth else []
-            typed = _any_terminal(path, inner, terminal, depth - 1) or typed
-        elif reads and not typed:
-            typed = _is_terminal(path, number, terminal)
+            typed = _any_terminal(path, inner, seen, depth - 1) or typed
+        elif reads and link.endswith("/ptmx"):
+            seen.relays += _relay(path, number)
+        elif reads:
+            typed = typed or _is_terminal(path, number, link, seen.terminal)
     return typed
+
+
+def _relay(path: str, number: int) -> list[tuple[int, int]]:
+    """The process, and the index of the terminal whose other end this descriptor is."""
+    lines = [line.split() for line in _read(f"{path}/fdinfo/{number}").splitlines()]
+    return [
+        (int(path.split("/")[2]), int(words[1])) for words in lines if words[0] == b"tty-index:"
+    ]
 
 
 def _polled(path: str, address: int, count: int) -> list[tuple[int, bool]]:
@@ -253,15 +287,17 @@ def _polled(path: str, address: int, count: int) -> list[tuple[int, bool]]:
 
 
 def _selected(path: str, count: int, sets: list[int]) -> list[tuple[int, bool]]:
-    size = (min(max(count, 0), 1 << 20) + 63) // 64 * 8
+    # The kernel looks no further than the process's table, whatever the count; nor is what lies
+    # behind a set a part of it.
+    lines = _read(f"{path}/status").splitlines()
+    table = max([int(line.split()[1]) for line in lines if line.startswith(b"FDSize:")], default=0)
+    count = min(count, table)
     found: list[tuple[int, bool]] = []
     for which, address in enumerate(sets):
-        bits = int.from_bytes(_memory(path, address, size), "little") if address else 0
-        bits &= (1 << max(count, 0)) - 1
-        while bits and len(found) <= _MOST_DESCRIPTORS:
-            lowest = bits & -bits
-            found.append((lowest.bit_length() - 1, which == 0))
-            bits ^= lowest
+        memory = _memory(path, address, (count + 63) // 64 * 8) if address else b""
+        for at, byte in enumerate(memory):
+            bits = [at * 8 + bit for bit in range(8) if byte >> bit & 1] if byte else ()
+            found += [(number, which == 0) for number in bits if number < count]
     return found
 
 
@@ -274,20 +310,17 @@ def _epolled(path: str, number: int) -> list[tuple[int, bool]]:
     return found
 
 
-def _is_terminal(path: str, number: int, terminal: int) -> bool:
-    link = _link(f"{path}/fd/{number}")
+def _is_terminal(path: str, number: int, link: str, terminal: int) -> bool:
     # Of a terminal that was opened outside and passed in, only the last part may be left. Other
     # files are not asked for more than their name: that may take as long as their owner likes.
     if not link.startswith("/dev/") and not link[1:].isdigit():
         return False
-    info = os.stat(f"{path}/fd/{number}")
-    is_device = info.st_mode & 0o170000 == 0o020000
-    return is_device and info.st_rdev in (_device(terminal), _DEV_TTY, _DEV_CONSOLE)
-
-
-def _device(number: int) -> int:
-    """The kernel's short form of a device's number, in the C library's."""
-    return os.makedev(number >> 8 & 0xFFF, number & 0xFF | number >> 12 & 0xFFF00)
+    try:
+        info = os.stat(f"{path}/fd/{number}")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    own = os.makedev(terminal >> 8 & 0xFFF, terminal & 0xFF | terminal >> 12 & 0xFFF00)
+    return info.st_mode & 0o170000 == 0o020000 and info.st_rdev in (own, *_ANY_TERMINAL)
 
 
 def _is_network(path: str, number: int) -> bool:
