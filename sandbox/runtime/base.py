@@ -188,7 +188,7 @@ class Wires(Protocol):
     def receive(self) -> tuple[bytes, bytes]:
         """What has come by OUTPUT and by STATUS; never waits.
 
-        Raises EOFError when neither will bring anything any more.
+        Raises EOFError when neither will bring anything any more, or nobody reads CONTROL.
         """
         ...
 
