@@ -3,7 +3,6 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.base import Foreground, Stats
@@ -12,17 +11,12 @@ from sandbox.runtime.docker.channel import Call, Channel, Command
 from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import faults
 from sandbox.runtime.docker.execute import attend
-from sandbox.runtime.docker.terminal import DETACH_KEYS, KILLED
+from sandbox.runtime.docker.terminal import DETACH_KEYS, KILLED, foreground_of
 from sandbox.runtime.docker.wire import start_exec
 
 STARTS, START_PAUSE = 6, 0.1
 _NO_ROOM = ("read init-p", "resource temporarily unavailable", "Resource temporarily unavailable")
 LOOK_BYTES = 1 << 16
-_DOING: dict[str, Literal["input", "control", "other"]] = {
-    "input": "input",
-    "control": "control",
-    "other": "other",
-}
 _NEVER_RAN = {125, 126, 127}
 
 
@@ -83,10 +77,9 @@ def look(channel: Channel, pid: int, control: str, seconds: float) -> Foreground
             return None
     except RuntimeFault:
         return None
-    doing, *rest = bytes(call.stdout).decode(errors="replace").split("\0")
-    if doing not in _DOING or len(rest) != 2 or len(call.stdout) >= LOOK_BYTES:
+    if len(call.stdout) >= LOOK_BYTES:
         return None
-    return Foreground(doing=_DOING[doing], command=rest[0], trace=rest[1])
+    return foreground_of(bytes(call.stdout).decode(errors="replace").split("\0"))
 
 
 def run_from_outside(container: Container, command: Command, seconds: float) -> Ended:

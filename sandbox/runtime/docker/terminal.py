@@ -2,16 +2,19 @@
 
 import contextlib
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.base import Foreground
-from sandbox.runtime.docker.container import Container
+from sandbox.runtime.docker.container import Container, is_here
 from sandbox.runtime.docker.engine import faults
 from sandbox.runtime.docker.execute import Looks
 from sandbox.runtime.docker.server import EASIER_TO_KILL
 from sandbox.runtime.docker.wire import read_until, start_exec
 from sandbox.runtime.docker.wires import OPEN, OPENED, DockerWires, pid_of
+from sandbox.runtime.foreground import look
 
 if TYPE_CHECKING:
     from sandbox.runtime.docker.address import Socket
@@ -38,6 +41,12 @@ KILLED = 137
 FIRST_LINE_BYTES = 4096
 NO_PIPE = "none"
 """In place of the name of the pipe that is CONTROL, when there are no wires."""
+
+_DOING: dict[str, Literal["input", "control", "other"]] = {
+    "input": "input",
+    "control": "control",
+    "other": "other",
+}
 
 
 class Inside(Protocol):
@@ -120,8 +129,15 @@ class DockerPty:
         return KILLED if code is None else int(code)
 
     def foreground(self) -> Foreground | None:
-        """Nothing is told of a terminal that is closed: its number may be another's."""
-        return None if self._sock is None else self._inside.look(self._pid, self._control)
+        """As its own user sees it in the box; else from here, if we may.
+
+        Nothing is told of a terminal that is closed: its number may be another's. In the box it
+        cannot be told without python3, or where a kernel lets nobody look at others than its own
+        children, or of programs of two users at once.
+        """
+        if self._sock is None:
+            return None
+        return self._inside.look(self._pid, self._control) or self._look_from_here()
 
     def close(self) -> None:
         """The engine keeps the terminal open when its client leaves; the signal has to be sent."""
@@ -166,6 +182,17 @@ class DockerPty:
         words = said.decode(errors="replace").strip()
         raise RuntimeFault(f"cannot open a terminal with wires: {words}")
 
+    def _look_from_here(self) -> Foreground | None:
+        """Where the engine's processes are this machine's."""
+        try:
+            state = self._state()
+        except RuntimeFault:
+            return None
+        pid = int(state.get("Pid") or 0) if state["Running"] else 0
+        if not pid or not is_here(self._container.id, pid):
+            return None
+        return foreground_of(look(pid, self._control) or ())
+
     def _holds(self) -> bool:
         return bool(self._holder and self._holder_pid and self._state(self._holder)["Running"])
 
@@ -178,3 +205,10 @@ class DockerPty:
             if self._container.running():
                 raise
             return {"Running": False, "ExitCode": None}
+
+
+def foreground_of(found: Sequence[str]) -> Foreground | None:
+    """What was found by a look, which may come from a box."""
+    if len(found) != len(fields(Foreground)) or found[0] not in _DOING:
+        return None
+    return Foreground(doing=_DOING[found[0]], command=found[1], trace=found[2])

@@ -28,8 +28,8 @@ HOLD = (
 not bear the name of a program that somebody would kill by name."""
 OPEN = (
     f"read -r h && exec {CONTROL}< /proc/$h/fd/0 {OUTPUT}> /proc/$h/fd/1 {STATUS}> /proc/$h/fd/2"
-    " && kill -USR1 $h && while [ -e /proc/$h/fd/0 ]; do kill -CONT $h; done 2> /dev/null"
-    f'; [ -e /proc/$h ] && unset h && echo "+$(readlink /proc/$$/fd/{CONTROL})"'
+    " && kill -USR1 $h && { while [ -e /proc/$h/fd/0 ]; do kill -CONT $h; done; } 2> /dev/null"
+    f' && unset h && echo "+$(readlink /proc/$$/fd/{CONTROL})"'
 )
 """Run by bash on the terminal, where the holder's process id is typed. A signal that is sent just
 before the holder stops would wait for ever: so it is woken until it has let go."""
