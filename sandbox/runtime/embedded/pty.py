@@ -9,9 +9,10 @@ import struct
 import termios
 import time
 from contextlib import suppress
+from typing import cast
 
 from sandbox.runtime import foreground
-from sandbox.runtime.base import Foreground
+from sandbox.runtime.base import Doing, Foreground
 from sandbox.runtime.embedded import wire
 from sandbox.runtime.embedded.streams import status
 from sandbox.runtime.ready import readable, writable
@@ -43,7 +44,7 @@ class EmbeddedPty:
         if found is None:
             return None
         doing, command, trace = found
-        return Foreground(doing=doing, command=command, trace=trace)
+        return Foreground(doing=cast("Doing", doing), command=command, trace=trace)
 
     def resize(self, rows: int, cols: int) -> None:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))

@@ -41,13 +41,19 @@ class Follower:
         """When the mark at the end was asked for again."""
         self._mended = False
         self._dead = False
+        self._watcher = Watcher(shell.foreground, 0.0)
+
+    @property
+    def awaits_input(self) -> bool:
+        """As it was seen last."""
+        return self._watcher.seen == "input"
 
     def follow(
         self, until: float, want: Until, *, text: bytes = b"", enough: int = OUTPUT_BYTES
     ) -> Came:
         """Until that comes, or the clock says `until`; `enough`: bytes of output."""
         shell, exchange, clock = self._shell, self._exchange, self._clock
-        watcher = Watcher(shell.foreground, clock())
+        self._watcher = watcher = Watcher(shell.foreground, clock())
         exchange.look_for(text)
         while True:
             now = clock()

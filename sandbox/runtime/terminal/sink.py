@@ -4,8 +4,8 @@ import hashlib
 from pathlib import Path
 from typing import BinaryIO
 
-SPOOL_BYTES = 64 << 20
-"""Of one command's output, what is kept in a file."""
+SPOOL_BYTES, SPOOLED_BYTES = 64 << 20, 512 << 20
+"""What is kept in a file of one command's output, and in all files of one terminal."""
 
 
 class HeadTail:
@@ -57,7 +57,7 @@ class Fold:
     def feed(self, data: bytes) -> bytes:
         """What is settled."""
         out = bytearray()
-        for piece in data.split(b"\r"):
+        for piece in data.split(b"\r") if data else ():
             if self._returned and piece and not piece.startswith(b"\n"):
                 self._line.clear()
             before, newline, after = piece.rpartition(b"\n")
@@ -70,7 +70,7 @@ class Fold:
                     out += self._line
                     self._line.clear()
             self._returned = True
-        self._returned = data.endswith(b"\r")
+        self._returned = data.endswith(b"\r") if data else self._returned
         return bytes(out)
 
     def rest(self) -> bytes:
@@ -81,15 +81,17 @@ class Fold:
 class Sink:
     """One command's output."""
 
-    def __init__(self, limit: int, spool: Path | None, *, fold: bool = False) -> None:
-        """`spool`: a file to be made when the output is longer than `limit`."""
+    def __init__(self, limit: int, spool: Path | None, room: int = SPOOL_BYTES) -> None:
+        """`spool`: a file to be made when the output is longer than `limit`, of `room` bytes."""
         self._kept = HeadTail(limit)
         self._limit = limit
         self._spool = spool
         self._file: BinaryIO | None = None
         self._before = bytearray()
         self._hash = hashlib.sha256()
-        self._fold = Fold() if fold else None
+        self._fold: Fold | None = None
+        self.spooled_bytes = 0
+        self._room = min(room, SPOOL_BYTES)
         self.total = 0
 
     def fold(self) -> None:
@@ -135,13 +137,14 @@ class Sink:
             self._before += data
             if len(self._before) <= self._limit:
                 return
+            if self._room <= 0:
+                self._spool = None
+                return
             self._file = self._spool.open("wb")
             data, self._before = bytes(self._before), bytearray()
-            room = SPOOL_BYTES
-        else:
-            room = SPOOL_BYTES - (self.total - len(data))
-        if room > 0:
-            self._file.write(data[:room])
+        if self._room > 0:
+            self.spooled_bytes += self._file.write(data[: self._room])
+            self._room -= len(data)
 
 
 def decode(data: bytes) -> str:

@@ -16,7 +16,7 @@ from sandbox.runtime.terminal.ending import interrupt, signalled
 from sandbox.runtime.terminal.exchange import Exchange
 from sandbox.runtime.terminal.follow import Came, Follower
 from sandbox.runtime.terminal.shell import OUTPUT_BYTES, Shell
-from sandbox.runtime.terminal.sink import Sink
+from sandbox.runtime.terminal.sink import SPOOLED_BYTES, Sink
 from sandbox.runtime.terminal.tape import Tape
 
 ENVIRONMENT = {"TERM": "xterm-256color", "PAGER": "cat", "GIT_PAGER": "cat", "NO_COLOR": "1"}
@@ -71,6 +71,7 @@ class Terminal:
         self._job: Job | None = None
         self._last_status = 0
         self._outputs = 0
+        self._spool_left = SPOOLED_BYTES
 
     def __enter__(self) -> Self:
         """Raises RuntimeFault or TerminalFault."""
@@ -228,7 +229,7 @@ class Terminal:
         exchange.finish()
         if exchange.report:
             self._last_status, self._cwd = exchange.report.status, exchange.report.cwd
-        exchange.sink.close()
+        self._close(exchange.sink)
         return exchange.sink
 
     def _seen(
@@ -237,10 +238,9 @@ class Terminal:
         """What to do about it, and what to show."""
         limit, status = "", Status.EXITED
         sent: tuple[str, ...] = ()
-        if came is Came.FULL:
-            limit = f"the output limit of {OUTPUT_BYTES >> 20} MiB for one command was reached"
         if came is Came.FULL or (came is Came.TIME and not keep):
             status = Status.TIMED_OUT
+            limit = self._why(came, job.follower, began)
             came, sent = interrupt(self._box, shell, job.follower, self._clock)
         if came is Came.DEATH:
             outcome = self._replace(shell, limit, sent)
@@ -248,7 +248,7 @@ class Terminal:
         if came is not Came.END:
             status = Status.AWAITING_INPUT if came is Came.INPUT else Status.RUNNING
             sink, job.exchange.sink = job.exchange.sink, self._sink()
-            sink.close()
+            self._close(sink)
             return self._observe(Outcome(status=status), began, sink, screen=screen)
         sink = self._ended(shell, job)
         code = self._last_status
@@ -256,6 +256,13 @@ class Terminal:
             limit = "; ".join(filter(None, (limit, self._box.reached())))
         outcome = Outcome(status=status, exit_code=code, limit=limit, signals=sent)
         return self._observe(outcome, began, sink, screen=screen)
+
+    def _why(self, came: Came, follower: Follower, began: float) -> str:
+        """In words, what ends it."""
+        if came is Came.FULL:
+            return f"the output limit of {OUTPUT_BYTES >> 20} MiB for one command was reached"
+        waited = ", while it waited for input" if follower.awaits_input else ""
+        return f"the time limit of {self._clock() - began:.1f} seconds was reached{waited}"
 
     def _replace(self, old: Shell, limit: str = "", sent: tuple[str, ...] = ()) -> Outcome:
         """The shell is gone, or cannot be saved: another one, where it was."""
@@ -297,7 +304,11 @@ class Terminal:
     def _sink(self) -> Sink:
         self._outputs += 1
         spool = self._folder and self._folder / f"output-{self._outputs:04}.txt"
-        return Sink(self._output_bytes, spool)
+        return Sink(self._output_bytes, spool, self._spool_left)
+
+    def _close(self, sink: Sink) -> None:
+        sink.close()
+        self._spool_left -= sink.spooled_bytes
 
     def _refusal(self, why: str, status: Status = Status.REFUSED) -> Observation:
         return Observation(output=why, status=status, cwd=self._cwd)

@@ -9,7 +9,7 @@ import pytest
 
 from sandbox.audit.conformance import Bench
 from sandbox.model.task import Limits
-from sandbox.runtime.base import Box, Image
+from sandbox.runtime.base import Box
 from sandbox.runtime.terminal import ENVIRONMENT, Terminal
 from tests.contract.conftest import DOCKER, EMBEDDED, Benches
 
@@ -17,31 +17,31 @@ LIMITS = Limits(memory_mib=256, pids=128, cpus=2.0)
 Start = Callable[..., Terminal]
 
 
-def agents_box(bench: Bench, **limits: float) -> Box:
-    env = {**bench.spec.env, **ENVIRONMENT}
-    return bench.box(limits=replace(LIMITS, **limits), env=env)
-
-
 @pytest.fixture(scope="module", params=[EMBEDDED, DOCKER])
 def shared(
-    request: pytest.FixtureRequest, opened: Callable[[str], Benches], image: Image
-) -> Iterator[tuple[Benches, Box]]:
-    benches: Benches = opened(request.param)
-    with agents_box(benches(Path())) as box:
-        yield benches, box
+    request: pytest.FixtureRequest, opened: Callable[[str], Benches]
+) -> Iterator[tuple[Bench, Box]]:
+    """A runtime, and a box of all tests of a module."""
+    bench = opened(request.param)(Path())
+    with agents_box(bench) as box:
+        yield bench, box
 
 
 @pytest.fixture
-def own_box(bench: Bench) -> Iterator[Box]:
+def common_box(shared: tuple[Bench, Box]) -> Box:
+    return shared[1]
+
+
+@pytest.fixture
+def own_box(shared: tuple[Bench, Box]) -> Iterator[Box]:
     """For what harms a box."""
-    with agents_box(bench) as box:
+    with agents_box(shared[0]) as box:
         yield box
 
 
-@pytest.fixture
-def common_box(shared: tuple[Benches, Box]) -> Box:
-    """Of all tests of a module."""
-    return shared[1]
+def agents_box(bench: Bench, **limits: float) -> Box:
+    env = {**bench.spec.env, **ENVIRONMENT}
+    return bench.box(limits=replace(LIMITS, **limits), env=env)
 
 
 @pytest.fixture

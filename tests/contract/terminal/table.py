@@ -31,12 +31,13 @@ class Case:
     """What came beside the output, in tty mode."""
     beside: Wanted | None = None
     """And in pipe mode, when it is another."""
-    limit: Wanted = ""
     seconds: float | None = None
     why: str = ""
     """Why it is no exact text that is wanted, or an unlikely one."""
     stays: bool = True
     """The shell is the same one afterwards."""
+    changes_terminal: bool = False
+    """And leaves it so."""
     breaks_box: bool = False
     """It wants a box for itself."""
 
