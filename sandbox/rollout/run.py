@@ -59,8 +59,11 @@ class Stopwatch:
         finally:
             self.seconds[name] = round(self._ticks() - began, 4)
 
+    def elapsed(self) -> float:
+        return self._ticks() - self._began
+
     def total(self) -> dict[str, float]:
-        return self.seconds | {"total": round(self._ticks() - self._began, 4)}
+        return self.seconds | {"total": round(self.elapsed(), 4)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,12 +183,13 @@ def drive(session: Session, box: Box, attempt: Attempt) -> tuple[int, Ending]:
         command_seconds=limits.command_seconds,
         output_bytes=limits.output_bytes,
     )
-    with terminal, attempt.folder.events() as log:
+    with terminal, attempt.folder.events(attempt.watch.elapsed) as log:
         for number in range(limits.turns):
             action = session.act(seen)
             left = until - ticks()
             if left <= 0:
                 return number, Ending.WALL_TIME
+            log.action(number + 1, action)
             if isinstance(action, Submit):
                 return number, Ending.SUBMITTED
             try:
@@ -196,9 +200,8 @@ def drive(session: Session, box: Box, attempt: Attempt) -> tuple[int, Ending]:
                 if box.lost():
                     raise
                 return number + 1, Ending.SHELL_LOST
-            step = Step(action, seen)
-            log(step)
-            attempt.world.observer.stepped(attempt.task.id, attempt.number, step)
+            log.observation(number + 1, seen)
+            attempt.world.observer.stepped(attempt.task.id, attempt.number, Step(action, seen))
             if seen.status is Status.STOPPED:
                 return number + 1, Ending.BOX_STOPPED
     return limits.turns, Ending.TURNS
