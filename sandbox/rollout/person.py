@@ -15,7 +15,7 @@ _SHELL = ["bash", "--norc", "--noprofile", "-i"]
 _BLOCK = 1 << 16
 _HELD_BYTES = 1 << 20
 """What is read ahead, in each direction, when the other side is slow."""
-_WAIT_SECONDS, _STUCK_SECONDS = 0.2, 0.01
+_WAIT_SECONDS, _STUCK_SECONDS = 0.2, 0.002
 _LAST_SECONDS = 1.0
 """For what is still to be shown when the shell is over: what it left running may print for ever."""
 _END = b"\x04"

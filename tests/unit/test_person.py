@@ -20,6 +20,7 @@ from sandbox.rollout.person import Between
 from sandbox.rollout.seat import Seat
 from sandbox.runtime.ready import readable
 from tests.support.localpty import LocalPty
+from tests.support.waiting import eventually
 
 BASH = ["bash", "--norc", "--noprofile", "-i"]
 
@@ -246,9 +247,7 @@ def test_a_window_that_takes_nothing_holds_up_nobody(tmp_path: Path):
         left = data
         while left:
             left = left[os.write(keyboard[0], left) :]
-        deadline = time.monotonic() + 20
-        while file.stat().st_size < len(data) and time.monotonic() < deadline:
-            time.sleep(0.01)
+        eventually(lambda: file.exists() and file.stat().st_size >= len(data))
         os.close(keyboard[0])
 
     typist = threading.Thread(target=type_and_never_look, daemon=True)
