@@ -15,6 +15,7 @@ from sandbox.formats.records import Appender, read_objects
 from sandbox.model.step import Action, Keys, Observation, Run, Signal, Submit, Wait
 from sandbox.model.verdict import Evidence
 from sandbox.runtime.store import remove_tree
+from sandbox.runtime.terminal import Tape
 
 EVENTS, CAST = "events.jsonl", "terminal.cast"
 
@@ -52,6 +53,10 @@ class Events:
         self._out.append(head | {name: _sayable(value) for name, value in more.items()})
 
 
+class Recorded(Cast, Tape):
+    """A recording that a Terminal can be given."""
+
+
 class RolloutFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -80,10 +85,10 @@ class RolloutFolder:
         wall: Callable[[], float] = time.time,
         ticks: Callable[[], float] = time.monotonic,
         title: str = "",
-    ) -> Cast:
+    ) -> Recorded:
         """terminal.cast: all that the terminal shows."""
         path = self.path / CAST
-        return Cast(path, rows=rows, cols=cols, wall=wall, ticks=ticks, title=title)
+        return Recorded(path, rows=rows, cols=cols, wall=wall, ticks=ticks, title=title)
 
     def read_events(self) -> list[dict[str, Any]]:
         """Raises SpecError; a torn last line is left out."""

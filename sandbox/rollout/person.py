@@ -24,16 +24,13 @@ _GIVEN_UP = select.POLLERR | select.POLLHUP | select.POLLNVAL
 
 def sit_down(attempt: Attempt, box: Box) -> None:
     """Pass keys and output back and forth, raw, until the shell ends or the person is gone."""
-    clocks = attempt.world.clocks
     with (
         Seat(sys.stdin.fileno(), sys.stdout.fileno()) as seat,
         attempt.folder.events(attempt.watch.elapsed) as events,
     ):
         rows, cols = seat.window()
         events.person("begin", rows=rows, cols=cols)
-        with attempt.folder.cast(
-            rows, cols, wall=clocks.wall, ticks=clocks.ticks, title=attempt.task.id
-        ) as cast:
+        with attempt.recorded(rows, cols) as cast:
             cast.marker("begin")
             terminal = box.open_pty(_SHELL, rows=rows, cols=cols, cwd=attempt.task.workdir)
             between = Between(terminal, seat, cast)

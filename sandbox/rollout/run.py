@@ -7,18 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import assert_never
 
-from sandbox.errors import Fault, RuntimeFault, TerminalFault
+from sandbox.errors import Fault, RuntimeFault
 from sandbox.grading.collect import collect
 from sandbox.grading.judge import judge
 from sandbox.grading.verify import verify
 from sandbox.model.record import Ending, FaultRecord, Rollout, Submission, VerdictRecord
-from sandbox.model.step import Keys, Observation, Run, Status, Step, Submit
+from sandbox.model.step import Observation, Status, Step, Submit, TerminalAction
 from sandbox.model.task import Limits, TaskSpec
 from sandbox.model.verdict import Evidence
 from sandbox.rollout.agent import Agent, Opening, Session
-from sandbox.rollout.folder import RolloutFolder
+from sandbox.rollout.folder import Recorded, RolloutFolder
 from sandbox.rollout.observer import Observer
 from sandbox.runtime.base import Box, BoxSpec, Runtime
 from sandbox.runtime.supplies import Depot, Supplies
@@ -88,11 +87,23 @@ class Attempt:
             ending=ending,
         )
 
+    def recorded(self, rows: int, cols: int) -> Recorded:
+        """terminal.cast of this attempt."""
+        clocks = self.world.clocks
+        return self.folder.cast(
+            rows, cols, wall=clocks.wall, ticks=clocks.ticks, title=self.task.id
+        )
+
     def phase(self, name: str) -> AbstractContextManager[None]:
         self.world.observer.phase(self.task.id, self.number, name)
         return self.watch.phase(name)
 
 
+ROWS, COLS = 40, 160
+"""Of the window an agent has."""
+_ENDINGS = {Status.STOPPED: Ending.BOX_STOPPED, Status.SHELL_LOST: Ending.SHELL_LOST}
+"""The first shell did start. In a box that stands, what is wrong is the agent's doing; void would be
+a way to try again, and would lose its work."""
 Work = Callable[[Box, Supplies], tuple[int, Ending]]
 """What is done in the agent's box: how many steps it took, and how it ended."""
 
@@ -177,13 +188,20 @@ def drive(session: Session, box: Box, attempt: Attempt) -> tuple[int, Ending]:
     limits, ticks = attempt.task.limits, attempt.world.clocks.ticks
     until = ticks() + limits.wall_seconds
     seen = Observation(cwd=attempt.task.workdir)
-    terminal = Terminal(
-        box,
-        cwd=attempt.task.workdir,
-        command_seconds=limits.command_seconds,
-        output_bytes=limits.output_bytes,
-    )
-    with terminal, attempt.folder.events(attempt.watch.elapsed) as log:
+    with (
+        attempt.recorded(ROWS, COLS) as tape,
+        attempt.folder.events(attempt.watch.elapsed) as log,
+        Terminal(
+            box,
+            cwd=attempt.task.workdir,
+            command_seconds=limits.command_seconds,
+            output_bytes=limits.output_bytes,
+            rows=ROWS,
+            cols=COLS,
+            folder=attempt.folder.spool,
+            tape=tape,
+        ) as terminal,
+    ):
         for number in range(limits.turns):
             action = session.act(seen)
             left = until - ticks()
@@ -192,35 +210,20 @@ def drive(session: Session, box: Box, attempt: Attempt) -> tuple[int, Ending]:
             log.action(number + 1, action)
             if isinstance(action, Submit):
                 return number, Ending.SUBMITTED
-            try:
-                seen = _do(terminal, action, limits, left)
-            except (TerminalFault, RuntimeFault):
-                # The first shell did start. In a box that stands, what is wrong is the agent's
-                # doing; void would be a way to try again, and would lose its work.
-                if box.lost():
-                    raise
-                return number + 1, Ending.SHELL_LOST
+            seen = terminal.do(_bounded(action, limits, left))
             log.observation(number + 1, seen)
             attempt.world.observer.stepped(attempt.task.id, attempt.number, Step(action, seen))
-            if seen.status is Status.STOPPED:
-                return number + 1, Ending.BOX_STOPPED
+            if seen.status is Status.BOX_LOST:
+                raise RuntimeFault("the box was lost")
+            if ending := _ENDINGS.get(seen.status):
+                return number + 1, ending
     return limits.turns, Ending.TURNS
 
 
-def _do(terminal: Terminal, action: Run | Keys, limits: Limits, left: float) -> Observation:
-    match action:
-        case Run():
-            asked = limits.command_seconds if action.seconds is None else action.seconds
-            return terminal.run(Run(action.command, _bounded(asked, left)))
-        case Keys():
-            return terminal.keys(Keys(action.keys, _bounded(action.seconds, left)))
-        case _:
-            assert_never(action)
-
-
-def _bounded(asked: float, left: float) -> float:
-    """In this order: NaN compares as neither less nor more, and `min` then keeps the first."""
-    return min(left, asked)
+def _bounded(action: TerminalAction, limits: Limits, left: float) -> TerminalAction:
+    """With the time that is left. NaN compares as neither less nor more: `min` keeps the first."""
+    asked = limits.command_seconds if action.seconds is None else action.seconds
+    return replace(action, seconds=min(left, asked))
 
 
 def _graded(

@@ -83,6 +83,9 @@ def test_an_agent_that_is_a_program(stillroom: Stillroom, task: str, tmp_path: P
     steps = stillroom("show", "out", task)
     assert steps.status == 0
     assert "grep -c split words.py" in steps.out
+    replayed = stillroom("show", "out", task, "--replay")
+    assert replayed.status == 0, replayed.err
+    assert f"/workspace/{task}\n1\n" in replayed.out
     assert b"text.split()" in (folder / "submission.patch").read_bytes()
     assert json.loads((folder / "evidence.json").read_text())["ran"] == "finished"
 

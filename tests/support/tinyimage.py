@@ -81,6 +81,20 @@ def tiny_image(store: Store) -> Image:
         return config_of(store, "tiny", _keep(store, folder))
 
 
+def with_layer(store: Store, image: Image, archive: bytes) -> Image:
+    """An image with one layer more, for an engine: there is no folder of it."""
+    tar = store.root / "layers" / f"more-{hashlib.sha256(archive).hexdigest()}.tar"
+    tar.write_bytes(archive)
+    more = config_of(store, "more", replace(image.layers[0], tar=tar, folder=tar))
+    config = json.loads(more.config.read_bytes())
+    layers = (*image.layers, *more.layers)
+    config["rootfs"]["diff_ids"] = [layer.diff_id for layer in layers]
+    content = json.dumps(config, sort_keys=True).encode()
+    more.config.write_bytes(content)
+    digest = Digest(f"sha256:{hashlib.sha256(content).hexdigest()}")
+    return replace(more, digest=digest, layers=layers)
+
+
 def config_of(store: Store, name: str, layer: ImageLayer) -> Image:
     """An image of this one layer; its diff_id is reckoned from its tar."""
     layer = replace(layer, diff_id=Digest(f"sha256:{sha256_file(layer.tar)}"))

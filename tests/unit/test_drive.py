@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import AgentFault, RuntimeFault, TerminalFault
+from sandbox.formats.asciicast import read_cast
 from sandbox.model.record import Ending, Submission
 from sandbox.model.step import Action, Keys, Observation, Run, Status, Submit
 from sandbox.model.task import Limits
@@ -185,6 +186,16 @@ def test_every_step_is_on_disk_and_shown_to_the_observer(tmp_path: Path):
     assert (events[0]["command"], events[2]["keys"]) == ("one", "two\n")
     assert events[1]["output"] == "ran one\n"
     assert watcher.steps == 2
+
+
+def test_what_the_terminal_shows_is_recorded(tmp_path: Path):
+    driven(an_attempt(tmp_path), Script([Run("one"), Run("two")]))
+    recording = read_cast(tmp_path / "out" / "terminal.cast")
+    assert (recording.header.width, recording.header.height) == (160, 40)
+    assert [e.data for e in recording.events if e.code == "m"] == ["one", "two"]
+    shown = "".join(e.data for e in recording.events if e.code == "o")
+    assert "ran one" in shown
+    assert "ran two" in shown
 
 
 def test_an_action_is_on_disk_before_it_is_carried_out(tmp_path: Path):

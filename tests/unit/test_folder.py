@@ -67,7 +67,7 @@ def test_an_action_is_on_disk_before_it_is_carried_out(folder: RolloutFolder):
         (Run("x", float("inf")), "run", b"x"),
         (Keys("q\n", named=("C-c", "Up")), "keys", b"q\n"),
         (Keys(b"\xff\x00\x1b", float("nan")), "keys", b"\xff\x00\x1b"),
-        (Wait(float("inf"), until="input", pattern="x"), "wait", b""),
+        (Wait(float("inf"), until="input", text="x"), "wait", b""),
         (Signal("INT"), "signal", b""),
         (Submit(), "submit", b""),
     ],
