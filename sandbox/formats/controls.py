@@ -7,7 +7,7 @@ _C1: Final = {0x80 + i: "\x1b" + chr(0x40 + i) for i in range(0x20)}
 """One-character forms of ESC and a letter, which some terminals obey too."""
 _STRING_KINDS: Final = "]PX^_k"
 _SEQUENCE: Final = re.compile(
-    r"\x1b\[(?P<csi>[0-?]*+[ -/]*+[@-~])"
+    r"\x1b\[(?P<csi>[0-?]*+[ -/]*+[@-~\x18\x1a])"
     # A string: of OSC and titles, BEL is an end too. Whatever else ESC begins ends it as well.
     r"|\x1b[\]k][^\x07\x18\x1a\x1b]*+(?:[\x07\x18\x1a]|\x1b\\|(?=\x1b))"
     r"|\x1b[PX^_][^\x18\x1a\x1b]*+(?:[\x18\x1a]|\x1b\\|(?=\x1b))"

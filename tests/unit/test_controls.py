@@ -90,6 +90,7 @@ def test_of_several_modes_the_good_ones_stay():
 
 def test_a_sequence_with_something_in_the_middle_is_no_sequence():
     assert tame("\x1b[6\nn") == "6\nn"
+    assert tame("\x1b[38;5\x18x\x1b[38;5\x1ay") == "xy"
     assert tame("\x1b\x1b[6n\x1b\x1b]0;x\x07") == ""
 
 
