@@ -9,8 +9,8 @@ _STRING_KINDS: Final = "]PX^_k"
 _SEQUENCE: Final = re.compile(
     r"\x1b\[(?P<csi>[0-?]*+[ -/]*+[@-~\x18\x1a])"
     # A string: of OSC and titles, BEL is an end too. Whatever else ESC begins ends it as well.
-    r"|\x1b[\]k][^\x07\x18\x1a\x1b]*+(?:[\x07\x18\x1a]|\x1b\\|(?=\x1b))"
-    r"|\x1b[PX^_][^\x18\x1a\x1b]*+(?:[\x18\x1a]|\x1b\\|(?=\x1b))"
+    r"|\x1b[\]k][^\x07\x18\x1a\x1b]*+(?:[\x07\x18\x1a]|\x1b\\|(?=\x1b)|\Z)"
+    r"|\x1b[PX^_][^\x18\x1a\x1b]*+(?:[\x18\x1a]|\x1b\\|(?=\x1b)|\Z)"
     r"|\x1b(?P<other>[ -/]*+[0-~])"
     r"|[\x00-\x07\x10-\x1f\x7f]"
 )

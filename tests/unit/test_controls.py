@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sandbox.formats.controls import RESTORED, Screens, harmless, printable
@@ -113,6 +113,7 @@ def test_doing_it_twice_changes_nothing(text: str):
 
 
 @given(pieces, st.lists(st.integers(0, 200), max_size=5))
+@example("\x980\x98", [2])
 def test_cut_in_pieces_it_is_the_same(text: str, cuts: list[int]):
     whole, held = harmless(text)
     shown, left = "", ""
