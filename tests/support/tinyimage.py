@@ -19,6 +19,7 @@ PROGRAMS = [
     "bash",
     "cat",
     "chmod",
+    "clear",
     "cp",
     "cut",
     "dd",
@@ -31,6 +32,7 @@ PROGRAMS = [
     "head",
     "id",
     "kill",
+    "less",
     "ln",
     "ls",
     "md5sum",
@@ -45,6 +47,7 @@ PROGRAMS = [
     "printf",
     "readlink",
     "rm",
+    "script",
     "sed",
     "seq",
     "setsid",
@@ -62,12 +65,16 @@ PROGRAMS = [
     "touch",
     "tr",
     "true",
+    "tty",
     "uname",
     "unshare",
+    "vi",
     "wc",
     "yes",
 ]
 FOLDERS = ("dev", "etc", "proc", "root", "run", "sys", "tmp", "usr/bin", "usr/lib", "usr/lib64")
+TERMINFO = ("lib/terminfo/x/xterm-256color", "usr/share/terminfo/x/xterm-256color")
+"""How programs draw on the agent's terminal; one of the two, as systems differ."""
 MERGED = ("bin", "lib", "lib64", "sbin")
 PASSWD = "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/false\n"
 GROUP = "root:x:0:\nnogroup:x:65534:\n"
@@ -132,6 +139,11 @@ def _fill(root: Path) -> None:
     for name in PROGRAMS:
         if found := shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin"):
             _copy(Path(found), root, f"usr/bin/{name}")
+    for name in TERMINFO:
+        if (Path("/") / name).exists():
+            target = root / "usr" / name.removeprefix("usr/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(Path("/") / name, target)
     _add_python(root)
 
 
