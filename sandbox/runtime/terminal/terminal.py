@@ -115,8 +115,7 @@ class Terminal:
             self._shell.drain(on=True)
 
     def _do(self, action: TerminalAction, shell: Shell, began: float) -> Observation:
-        over = self._job is not None and self._job.exchange.over
-        if over and not isinstance(action, Wait):
+        if self._job and self._job.exchange.over and not isinstance(action, Wait):
             # It has ended since it was last looked at, and nobody has seen its last words.
             shell.put_aside(self._ended(shell, self._job).raw())
         if self._job and shell.ended and not isinstance(action, Wait):

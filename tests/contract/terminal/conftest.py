@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,7 @@ def own_box(shared: tuple[Bench, Box]) -> Iterator[Box]:
         yield box
 
 
-def agents_box(bench: Bench, **limits: float) -> Box:
+def agents_box(bench: Bench, **limits: Any) -> Box:
     env = {**bench.spec.env, **ENVIRONMENT}
     return bench.box(limits=replace(LIMITS, **limits), env=env)
 

@@ -1,7 +1,7 @@
 """What is in the tables, command by command: just this comes of it, and the shell is fine after."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -117,7 +117,7 @@ def hung(shared) -> Iterator[dict[tuple[str, str], list[str]]]:
         ThreadPoolExecutor(AT_ONCE) as pool,
     ):
         before = box.stats().processes
-        waiting = {
+        waiting: dict[tuple[str, str], Future[list[str]]] = {
             (case.name, mode): pool.submit(faults, case, mode, box)
             for case in HUNG
             for mode in case.modes
