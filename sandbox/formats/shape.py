@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import threading
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -18,7 +19,14 @@ Loc = tuple[str | int, ...]
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 
 
-_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
+_made: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
+_lock = threading.Lock()
+"""Making one reads the source of the class, which Python 3.11 cannot do in two threads at once."""
+
+
+def _adapter(shape: Any) -> TypeAdapter[Any]:
+    with _lock:
+        return _made(shape)
 
 
 def parse(data: object, shape: type[T], where: Callable[[Loc], str]) -> T:

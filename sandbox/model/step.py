@@ -45,8 +45,8 @@ class Keys:
     named: tuple[str, ...] = ()
     """Typed after `keys`: Enter, Tab, Escape, Up, F1, C-c, M-x and the like."""
     until: Until = "quiet"
-    pattern: str | None = None
-    """Stop looking when what is printed has this, a regular expression."""
+    text: str | None = None
+    """Stop looking as soon as this is printed."""
     fold: bool = False
     screen: bool = False
 
@@ -57,7 +57,7 @@ class Wait:
 
     seconds: float = 1.0
     until: Until = "exit"
-    pattern: str | None = None
+    text: str | None = None
     fold: bool = False
     screen: bool = False
 

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import assert_never
 
-from sandbox.errors import Fault, RuntimeFault, TerminalFault
+from sandbox.errors import Fault, RuntimeFault
 from sandbox.grading.collect import collect
 from sandbox.grading.judge import judge
 from sandbox.grading.verify import verify
 from sandbox.model.record import Ending, FaultRecord, Rollout, Submission, VerdictRecord
-from sandbox.model.step import Keys, Observation, Run, Status, Step, Submit
+from sandbox.model.step import Observation, Status, Step, Submit, TerminalAction
 from sandbox.model.task import Limits, TaskSpec
 from sandbox.model.verdict import Evidence
 from sandbox.rollout.agent import Agent, Opening, Session
@@ -90,6 +89,9 @@ class Attempt:
         return self.watch.phase(name)
 
 
+_ENDINGS = {Status.STOPPED: Ending.BOX_STOPPED, Status.SHELL_LOST: Ending.SHELL_LOST}
+"""The first shell did start. In a box that stands, what is wrong is the agent's doing; void would be
+a way to try again, and would lose its work."""
 Work = Callable[[Box, Supplies], tuple[int, Ending]]
 """What is done in the agent's box: how many steps it took, and how it ended."""
 
@@ -188,36 +190,21 @@ def drive(session: Session, box: Box, attempt: Attempt) -> tuple[int, Ending]:
                 return number, Ending.WALL_TIME
             if isinstance(action, Submit):
                 return number, Ending.SUBMITTED
-            try:
-                seen = _do(terminal, action, limits, left)
-            except (TerminalFault, RuntimeFault):
-                # The first shell did start. In a box that stands, what is wrong is the agent's
-                # doing; void would be a way to try again, and would lose its work.
-                if box.lost():
-                    raise
-                return number + 1, Ending.SHELL_LOST
+            seen = terminal.do(_bounded(action, limits, left))
             step = Step(action, seen)
             log(step)
             attempt.world.observer.stepped(attempt.task.id, attempt.number, step)
-            if seen.status is Status.STOPPED:
-                return number + 1, Ending.BOX_STOPPED
+            if seen.status is Status.BOX_LOST:
+                raise RuntimeFault("the box was lost")
+            if ending := _ENDINGS.get(seen.status):
+                return number + 1, ending
     return limits.turns, Ending.TURNS
 
 
-def _do(terminal: Terminal, action: Run | Keys, limits: Limits, left: float) -> Observation:
-    match action:
-        case Run():
-            asked = limits.command_seconds if action.seconds is None else action.seconds
-            return terminal.run(Run(action.command, _bounded(asked, left)))
-        case Keys():
-            return terminal.keys(Keys(action.keys, _bounded(action.seconds, left)))
-        case _:
-            assert_never(action)
-
-
-def _bounded(asked: float, left: float) -> float:
-    """In this order: NaN compares as neither less nor more, and `min` then keeps the first."""
-    return min(left, asked)
+def _bounded(action: TerminalAction, limits: Limits, left: float) -> TerminalAction:
+    """With the time that is left. NaN compares as neither less nor more: `min` keeps the first."""
+    asked = limits.command_seconds if action.seconds is None else action.seconds
+    return replace(action, seconds=min(left, asked))
 
 
 def _graded(

@@ -188,16 +188,19 @@ class Wires(Protocol):
     def receive(self) -> tuple[bytes, bytes]:
         """What has come by OUTPUT and by STATUS; never waits.
 
-        Raises EOFError when neither will bring anything any more.
+        Raises EOFError when neither will bring anything any more, or nobody reads CONTROL.
         """
         ...
+
+
+Doing = Literal["input", "control", "other"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreground:
     """What the processes that a terminal's keys go to were doing at one moment."""
 
-    doing: Literal["input", "control", "other"]
+    doing: Doing
     """`input`: all of them sleep, and one waits for somebody to type; `control`: the program that
     the terminal was opened for waits for its CONTROL."""
     command: str

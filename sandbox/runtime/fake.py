@@ -7,19 +7,17 @@
 
 A box is a dict of files and a function that answers for every program. Files come from the seeds
 and from `put`; `rm -rf --` and `test -d` work on them, and the function may change them. The
-terminal's other end is a thread that reads what `sandbox.runtime.terminal` types: it asks the
+terminal's other end is a thread that reads what `sandbox.runtime.terminal` sends: it asks the
 function for each command, knows `cd DIR` and `exit N`, and ends at ^C what was answered with the
 exit code None.
 
 What it does not do: run anything, hold back anything, look into the image, keep empty folders,
-follow links, set variables, read what is typed into a program, echo, or wrap lines. A snapshot
+follow links, set variables, read what is typed into a program or its input, echo, or wrap lines. A snapshot
 holds files only. It is no entry point on purpose: nothing that is run by name can end up without
 isolation.
 """
 
 import hashlib
-import socket
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -38,13 +36,14 @@ from sandbox.runtime.base import (
     Snapshot,
     Stats,
 )
-from sandbox.runtime.fakeshell import NOT_FOUND, UNANSWERED, Shell
+from sandbox.runtime.fakepty import FakePty
+from sandbox.runtime.fakeshell import NOT_FOUND, UNANSWERED
 from sandbox.runtime.fakeshell import said as said  # noqa: PLC0414 - users import it from here
 from sandbox.runtime.tarball import pack, read
+from sandbox.runtime.terminal import ending
 
 NO_IMAGE = Image(name="none", digest=Digest("sha256:" + "0" * 64), config=Path(), layers=(), env={})
 _MOST_BYTES, _MOST_FILES = 1 << 30, 1_000_000
-_HUNG_UP = 129
 WHITEOUT = ".wh."
 
 
@@ -141,11 +140,16 @@ class FakeBox:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         user: str | None = None,
+        wires: bool = False,
     ) -> "FakePty":
         """Whatever the program: the stand-in of a shell."""
-        del argv, rows, cols, env, user
+        del argv, rows, cols, env, user, wires
         self._require(stopped=self._stopped)
-        pty = FakePty(self, cwd or self.spec.workdir)
+
+        def ask(command: str, where: str) -> ExecResult | None:
+            return self.answer(Call(argv=("bash", "-c", command), cwd=where, typed=True))
+
+        pty = FakePty(ask, cwd or self.spec.workdir)
         self._ptys.append(pty)
         return pty
 
@@ -184,6 +188,10 @@ class FakeBox:
             case ("test", "-d", path):
                 home = path in ("/", self.spec.workdir)
                 return said(exit_code=0 if home or any(self._below(path)) else 1)
+            case ("sh", "-c", ending.SCRIPT, "sh", _, signal, *_):
+                for pty in self._ptys:
+                    pty.signalled(signal)
+                return said()
             case ("rm", "-rf", "--", *paths):
                 for path in paths:
                     for name in [path, *self._below(path)]:
@@ -308,53 +316,3 @@ class FakeBox:
     def _require(self, *, stopped: bool = False) -> None:
         if self._destroyed or stopped:
             raise RuntimeFault(f"box {self.id} is gone")
-
-
-class FakePty:
-    """A pair of sockets: the host's end, and a thread that plays the shell at the other."""
-
-    def __init__(self, box: FakeBox, cwd: str) -> None:
-        def ask(command: str, where: str) -> ExecResult | None:
-            return box.answer(Call(argv=("bash", "-c", command), cwd=where, typed=True))
-
-        self._near, self._far = socket.socketpair()
-        self._shell = Shell(ask, cwd, self._far.sendall)
-        self._code = _HUNG_UP
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._serve, name=f"shell of {box.id}", daemon=True)
-        self._thread.start()
-
-    def fileno(self) -> int:
-        return self._near.fileno()
-
-    def resize(self, rows: int, cols: int) -> None: ...
-
-    def wait(self, seconds: float) -> int | None:
-        """Raises what the reply raised, if that is how it ended."""
-        self._thread.join(seconds)
-        if self._error:
-            raise self._error
-        return None if self._thread.is_alive() else self._code
-
-    def hang_up(self) -> None:
-        """From the box's side: the program is killed, the host's end reads its end."""
-        try:
-            self._far.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            return  # it has ended by itself
-
-    def close(self) -> None:
-        self.hang_up()
-        self._near.close()
-
-    def _serve(self) -> None:
-        with self._far:
-            try:
-                while block := self._far.recv(1 << 16):
-                    self._shell.typed(block)
-            except SystemExit as e:
-                self._code = e.code if isinstance(e.code, int) else 1
-            except OSError:
-                return  # nobody is at the other end any more
-            except BaseException as e:  # noqa: BLE001 - the reply's; `wait` raises it
-                self._error = e

@@ -20,7 +20,7 @@ def seen(runtime: Runtime, spec: BoxSpec, *commands: str):
         runtime.create(spec) as box,
         Terminal(box, cwd="/root", command_seconds=60, output_bytes=65536) as terminal,
     ):
-        return [terminal.run(Run(command)) for command in commands]
+        return [terminal.do(Run(command)) for command in commands]
 
 
 def test_memory(runtime: Runtime, small: BoxSpec):

@@ -66,6 +66,11 @@ class Body:
     def group_paths(self) -> list[str]:
         return self._groups.paths(self.name)
 
+    def host_ids(self, user: str) -> tuple[int, int]:
+        """Who `uid:gid` of the box is on this machine."""
+        uid, _, gid = user.partition(":")
+        return self._files.root + int(uid), self._files.root + int(gid)
+
     def ask(self, message: dict[str, Any], fds: list[int]) -> socket.socket:
         """Send a request to its first process; the answers come on what is returned."""
         ours, theirs = wire.pair()

@@ -17,7 +17,8 @@ from sandbox.runtime import limits
 from sandbox.runtime.base import STATUS_BYTES, BoxSpec, Change, ExecResult, Snapshot, Stats
 from sandbox.runtime.embedded import wire
 from sandbox.runtime.embedded.body import Body
-from sandbox.runtime.embedded.streams import TIMED_OUT, EmbeddedPty, Stream, follow, status
+from sandbox.runtime.embedded.pty import EmbeddedPty, EmbeddedWires
+from sandbox.runtime.embedded.streams import TIMED_OUT, Stream, follow, status
 from sandbox.runtime.ready import readable
 
 _BLOCK = 1 << 16
@@ -69,14 +70,22 @@ class EmbeddedBox:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         user: str | None = None,
+        wires: bool = False,
     ) -> EmbeddedPty:
         request = self._program("terminal", argv, env, cwd, user) | {"pty": [rows, cols]}
-        reply = self._body.ask(request, [])
-        message, fds = _answer(reply, ANSWER_SECONDS)
-        if message is None or "error" in message:
-            reply.close()
-            raise RuntimeFault(f"cannot start {argv[0]} in the box: {_said(message)}")
-        return EmbeddedPty(fds[0], reply)
+        with ExitStack() as undo:
+            pipes = EmbeddedWires(self._body.host_ids(request["user"])) if wires else None
+            if pipes:
+                undo.callback(pipes.close)
+            reply = self._body.ask(request, pipes.theirs if pipes else [])
+            undo.callback(reply.close)
+            message, fds = _answer(reply, ANSWER_SECONDS)
+            if message is None or "error" in message:
+                raise RuntimeFault(f"cannot start {argv[0]} in the box: {_said(message)}")
+            if pipes:
+                pipes.started()
+            undo.pop_all()
+        return EmbeddedPty(fds[0], reply, pipes)
 
     def exec(
         self,

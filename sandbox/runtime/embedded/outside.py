@@ -94,7 +94,7 @@ def _become(
         os.chdir("/")
         privileges.set_limits(0, request["open_files"], request["file_mib"])
         privileges.give_up(user_namespace)
-        spawn.become(request, streams)
+        spawn.become(request, dict(enumerate(streams)))
     except BaseException as e:  # noqa: BLE001 - the child's boundary: say it, then end
         os.write(say, (str(e) or type(e).__name__).encode())
     finally:

@@ -39,7 +39,7 @@ def _answer(request: dict[str, Any], fds: list[int], running: dict[int, socket.s
             case "spawn":
                 running[spawn.with_streams(request, fds)] = reply
             case "terminal":
-                pid, master = spawn.on_terminal(request)
+                pid, master = spawn.on_terminal(request, fds)
                 running[pid] = reply
                 _tell(reply, {"terminal": True}, [master])
                 os.close(master)

@@ -7,6 +7,7 @@ import struct
 import termios
 from typing import Any
 
+from sandbox.runtime.base import CONTROL, OUTPUT, STATUS
 from sandbox.runtime.embedded.privileges import FOR_PROGRAMS
 
 _TIOCGPTN, _TIOCSPTLCK = 0x8004_5430, 0x4004_5431
@@ -18,11 +19,15 @@ def with_streams(request: dict[str, Any], fds: list[int]) -> int:
     """The process id of a program with these as its first descriptors. Raises OSError."""
     if request["user"] == ROOT:
         return _spawn(request, [(os.POSIX_SPAWN_DUP2, fd, i) for i, fd in enumerate(fds)])
-    return _fork(request, fds, None)
+    return _fork(request, dict(enumerate(fds)), None)
 
 
-def on_terminal(request: dict[str, Any]) -> tuple[int, int]:
-    """The process id of a program on a new terminal, and the host's end of that."""
+def on_terminal(request: dict[str, Any], wires: list[int]) -> tuple[int, int]:
+    """The process id of a program on a new terminal, and the host's end of that.
+
+    `wires`: what is to be its CONTROL, OUTPUT and STATUS, or nothing.
+    """
+    numbers = dict(zip((CONTROL, OUTPUT, STATUS), wires, strict=False))
     master = os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         number = struct.unpack("i", fcntl.ioctl(master, _TIOCGPTN, b"\0" * 4))[0]
@@ -31,12 +36,13 @@ def on_terminal(request: dict[str, Any]) -> tuple[int, int]:
         path = f"/dev/pts/{number}"
         if request["user"] != ROOT:
             os.chown(path, _numbers(request["user"])[0], -1)
-            return _fork(request, [], path), master
+            return _fork(request, numbers, path), master
         # The session leader's first open of a terminal makes it the controlling one.
         opened: list[tuple[Any, ...]] = [
             (os.POSIX_SPAWN_OPEN, 0, path, os.O_RDWR, 0),
             (os.POSIX_SPAWN_DUP2, 0, 1),
             (os.POSIX_SPAWN_DUP2, 0, 2),
+            *((os.POSIX_SPAWN_DUP2, fd, number) for number, fd in numbers.items()),
         ]
         return _spawn(request, opened), master
     except BaseException:
@@ -44,8 +50,8 @@ def on_terminal(request: dict[str, Any]) -> tuple[int, int]:
         raise
 
 
-def become(request: dict[str, Any], fds: list[int], terminal: str | None = None) -> None:
-    """Turn this process into the program. Raises OSError; returns never."""
+def become(request: dict[str, Any], fds: dict[int, int], terminal: str | None = None) -> None:
+    """Turn this process into the program, with these descriptors by number. Raises OSError."""
     os.setsid()
     os.umask(0o022)
     signal.set_wakeup_fd(-1)
@@ -54,10 +60,11 @@ def become(request: dict[str, Any], fds: list[int], terminal: str | None = None)
             signal.signal(one, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     if terminal is not None:
-        fds = [os.open(terminal, os.O_RDWR)] * 3
+        fds = dict.fromkeys(range(3), os.open(terminal, os.O_RDWR)) | fds
     # First above the numbers they are to have: one may be in the place of another.
-    high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, len(fds)) for fd in fds]
-    for number, fd in enumerate(high):
+    above = max(fds) + 1
+    high = {number: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, above) for number, fd in fds.items()}
+    for number, fd in high.items():
         os.dup2(fd, number)
     uid, gid = _numbers(request["user"])
     if (uid, gid) != (0, 0):
@@ -90,7 +97,7 @@ def _spawn(request: dict[str, Any], actions: list[tuple[Any, ...]]) -> int:
         os.chdir("/")
 
 
-def _fork(request: dict[str, Any], fds: list[int], terminal: str | None) -> int:
+def _fork(request: dict[str, Any], fds: dict[int, int], terminal: str | None) -> int:
     """For another user: posix_spawn cannot change who somebody is."""
     said, say = os.pipe2(os.O_CLOEXEC)
     try:

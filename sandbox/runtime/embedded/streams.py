@@ -1,11 +1,7 @@
-"""A program's output while it runs, and its terminal: the host's ends."""
+"""A program's output while it runs: the host's ends."""
 
-import fcntl
 import os
-import signal
 import socket
-import struct
-import termios
 import time
 from typing import Any
 
@@ -15,38 +11,6 @@ from sandbox.runtime.ready import readable
 _BLOCK = 1 << 16
 _PIPE_BLOCKS = 16
 TIMED_OUT: dict[str, Any] = {"timed_out": True}
-
-
-class EmbeddedPty:
-    def __init__(self, master: int, reply: socket.socket) -> None:
-        self._master = master
-        self._reply: socket.socket | None = reply
-        self._exit: int | None = None
-
-    def fileno(self) -> int:
-        return self._master
-
-    def resize(self, rows: int, cols: int) -> None:
-        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
-
-    def wait(self, seconds: float) -> int | None:
-        if self._reply is None:
-            return self._exit
-        if not readable([self._reply], seconds):
-            return None
-        message, _ = wire.receive(self._reply)
-        self._exit = status(message["exit"]) if message else 128 + signal.SIGKILL
-        self._reply.close()
-        self._reply = None
-        return self._exit
-
-    def close(self) -> None:
-        if self._master >= 0:
-            os.close(self._master)
-            self._master = -1
-        if self._reply:
-            self._reply.close()
-            self._reply = None
 
 
 class Stream:

@@ -1,0 +1,104 @@
+"""Waiting for what a command does: its end, its need of input, silence, or the end of our time."""
+
+from collections.abc import Callable
+from enum import Enum, auto
+
+from sandbox.model.step import Until
+from sandbox.runtime.terminal import lines
+from sandbox.runtime.terminal.exchange import Exchange
+from sandbox.runtime.terminal.shell import OUTPUT_BYTES, Shell
+from sandbox.runtime.terminal.watcher import Watcher
+
+_QUIET_SECONDS = 0.3
+_MARK_SECONDS = 2.0
+_PATIENCE_SECONDS = 0.5
+"""A shell that waits for its next command has reported the last; on a busy machine, a while ago."""
+
+
+class Came(Enum):
+    """What it was that came."""
+
+    END = auto()
+    DEATH = auto()
+    """Of the shell; or it is as good as dead: it waits for a command and did not report the last."""
+    FULL = auto()
+    """It has printed more than anybody may."""
+    TEXT = auto()
+    INPUT = auto()
+    """It waits for somebody to type."""
+    QUIET = auto()
+    TIME = auto()
+
+
+class Follower:
+    """Of one exchange in one shell."""
+
+    def __init__(self, shell: Shell, exchange: Exchange, clock: Callable[[], float]) -> None:
+        self._shell = shell
+        self._exchange = exchange
+        self._clock = clock
+        self._asked = 0.0
+        """When the mark at the end was asked for again."""
+        self._mended = False
+        self._dead = False
+        self._watcher = Watcher(shell.foreground, 0.0)
+
+    @property
+    def awaits_input(self) -> bool:
+        """As it was seen last."""
+        return self._watcher.seen == "input"
+
+    def follow(
+        self, until: float, want: Until, *, text: bytes = b"", enough: int = OUTPUT_BYTES
+    ) -> Came:
+        """Until that comes, or the clock says `until`; `enough`: bytes of output."""
+        shell, exchange, clock = self._shell, self._exchange, self._clock
+        self._watcher = watcher = Watcher(shell.foreground, clock())
+        exchange.look_for(text)
+        while True:
+            now = clock()
+            if exchange.unmarked:
+                self._ask_for_mark(now)
+            came = self._came(watcher, now, until, want, enough)
+            if came is not None:
+                return came
+            if shell.pump(min(until, watcher.due) - now):
+                watcher.heard(clock())
+            elif (now := clock()) >= watcher.due:
+                watcher.look(now)
+                self._check_shell(watcher, now)
+
+    def _came(
+        self, watcher: Watcher, now: float, until: float, want: Until, enough: int
+    ) -> Came | None:
+        """The first that holds."""
+        awaited, exchange = want != "exit", self._exchange
+        signs = (
+            (Came.END, exchange.over),
+            (Came.DEATH, self._dead or self._shell.ended),
+            (Came.FULL, exchange.sink.total > enough),
+            (Came.TEXT, exchange.found),
+            (Came.INPUT, awaited and watcher.seen == "input"),
+            (Came.QUIET, want == "quiet" and watcher.quiet(now) >= _QUIET_SECONDS),
+            (Came.TIME, not now < until),  # what is no number never is
+        )
+        return next((came for came, holds in signs if holds), None)
+
+    def _check_shell(self, watcher: Watcher, now: float) -> None:
+        shell = self._shell
+        if shell.exit_code() is not None:
+            shell.read_rest()
+            self._dead = True
+        elif watcher.seen == "control" and watcher.quiet(now) >= _PATIENCE_SECONDS:
+            self._dead = self._mended
+            self._mended = True
+            shell.send(lines.mend(self._exchange.nonce))
+            watcher.heard(now)
+
+    def _ask_for_mark(self, now: float) -> None:
+        if not self._asked:
+            self._asked = now
+            self._exchange.begin()
+            self._shell.send(lines.show_end(self._exchange.nonce, tty=self._exchange.tty))
+        elif now - self._asked > _MARK_SECONDS:
+            self._exchange.close()  # the terminal does not take it
