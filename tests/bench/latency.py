@@ -54,15 +54,16 @@ class Peer:
     """One of peers.py, in a process of its own: a hang of it is told, and ended."""
 
     def __init__(self, name: str, folder: Path, python: Path = Path(sys.executable)) -> None:
-        self._socket = folder / "tmux"
-        self._process = subprocess.Popen(
-            [str(python), str(_PEERS), name, str(folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            start_new_session=True,
-        )
+        self._socket, self._log = folder / "tmux", folder / f"{name}.log"
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [str(python), str(_PEERS), name, str(folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                bufsize=0,
+                start_new_session=True,
+            )
         try:
             self.version = self._answer(_START_SECONDS).decode().strip()
         except BaseException:
@@ -97,7 +98,9 @@ class Peer:
                 raise TimeoutError(f"it hangs: no answer in {seconds:.0f} s")
             block = os.read(self._process.stdout.fileno(), 1 << 16)
             if not block:
-                raise OSError(f"it died: exit code {self._process.wait(10)}")
+                last = self._log.read_text(encoding="utf-8", errors="replace").strip()
+                code = self._process.wait(10)
+                raise OSError(f"it died, exit code {code}: {last.rpartition(chr(10))[2]}")
             line += block
         return line
 
