@@ -146,7 +146,7 @@ def _alive_line(found: dict[str, Any]) -> str:
     if not alive:
         return ""
     words = (
-        f"{alive['wanted']} terminals in {alive['boxes']} boxes, opened in"
+        f"{alive['wanted']} terminals in {alive['boxes']} boxes, a program started in each within"
         f" {alive['open_seconds']} s: {alive['running']} said that a program runs,"
         f" {alive['answered']} answered after they were interrupted; {alive['mib_per_terminal']}"
         " MiB of ours for each."
@@ -184,10 +184,12 @@ def _input_table(found: dict[str, Any]) -> str:
 
 
 def _left_out(found: dict[str, Any]) -> str:
-    lines = [
-        f"- {name}: {why}"
-        for part in ("latency", "throughput", "many", "input")
-        for name, why in found.get(part, {}).get("left_out", {}).items()
-    ]
+    lines = list(
+        dict.fromkeys(
+            f"- {name}: {why}"
+            for part in ("latency", "throughput", "many", "input")
+            for name, why in found.get(part, {}).get("left_out", {}).items()
+        )
+    )
     lines += [f"- left over: {left}" for left in found["left"]]
     return "\n".join(["Left out:", "", *lines]) if lines else ""
