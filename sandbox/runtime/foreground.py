@@ -97,7 +97,7 @@ def look(shell: int, control: str = "") -> tuple[str, str, str] | None:
 
 
 def _at_control(shell: int, stat: _Stat, control: str, calls: dict[int, str]) -> str:
-    """The trace, if the shell sleeps in a read of its control; else nothing."""
+    """The trace, if the shell sleeps in a read of its control, or has lost it; else nothing."""
     path = f"/proc/{shell}"
     if stat.state != "S" or stat.threads != 1:
         return ""
@@ -107,6 +107,8 @@ def _at_control(shell: int, stat: _Stat, control: str, calls: dict[int, str]) ->
         return ""
     link = _link(f"{path}/fd/{_signed(call[1])}")
     wanted = link == control if control else link.startswith(("pipe:", "socket:"))
+    if not wanted and control.startswith("pipe:"):  # it may have lost that for ever
+        wanted = all(_link(f"{path}/fd/{fd}") != control for fd in os.listdir(f"{path}/fd"))
     return f"{trace}:{call}" if wanted else ""
 
 

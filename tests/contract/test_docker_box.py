@@ -1,8 +1,6 @@
 """What boxes of the docker runtime do beyond running programs: changes, snapshots, limits."""
 
 import contextlib
-import hashlib
-import json
 import os
 import socket
 import threading
@@ -16,13 +14,12 @@ import pytest
 
 from sandbox.audit.conformance.bench import host_processes
 from sandbox.errors import RuntimeFault
-from sandbox.model.task import Digest
 from sandbox.runtime.base import Box, BoxSpec, Change, Image, Mount, Seed, Snapshot
 from sandbox.runtime.docker import DockerRuntime
 from sandbox.runtime.store import Store, sha256_file
 from tests.contract.conftest import LIMITS
 from tests.support.tars import Entry, make_tar, unpacked
-from tests.support.tinyimage import config_of
+from tests.support.tinyimage import with_layer
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.box, pytest.mark.docker]
@@ -343,19 +340,6 @@ def test_an_image_without_python_is_served_by_the_engine(
         box.kill_all()
         assert box.exec(["sh", "-c", "ps ax; kill -9 1"], seconds=30).stdout.count(b"sleep") == 0
         assert not box.lost()
-
-
-def with_layer(store: Store, image: Image, archive: bytes) -> Image:
-    tar = store.root / "layers" / "more.tar"
-    tar.write_bytes(archive)
-    more = config_of(store, "more", replace(image.layers[0], tar=tar, folder=tar))
-    config = json.loads(more.config.read_bytes())
-    layers = (*image.layers, *more.layers)
-    config["rootfs"]["diff_ids"] = [layer.diff_id for layer in layers]
-    content = json.dumps(config, sort_keys=True).encode()
-    more.config.write_bytes(content)
-    digest = Digest(f"sha256:{hashlib.sha256(content).hexdigest()}")
-    return replace(more, digest=digest, layers=layers)
 
 
 def test_nothing_runs_when_whoever_made_the_box_is_gone(runtime: DockerRuntime, spec: BoxSpec):

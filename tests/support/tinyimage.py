@@ -19,6 +19,7 @@ PROGRAMS = [
     "bash",
     "cat",
     "chmod",
+    "clear",
     "cp",
     "cut",
     "dd",
@@ -31,6 +32,7 @@ PROGRAMS = [
     "head",
     "id",
     "kill",
+    "less",
     "ln",
     "ls",
     "md5sum",
@@ -45,6 +47,7 @@ PROGRAMS = [
     "printf",
     "readlink",
     "rm",
+    "script",
     "sed",
     "seq",
     "setsid",
@@ -62,12 +65,16 @@ PROGRAMS = [
     "touch",
     "tr",
     "true",
+    "tty",
     "uname",
     "unshare",
+    "vi",
     "wc",
     "yes",
 ]
 FOLDERS = ("dev", "etc", "proc", "root", "run", "sys", "tmp", "usr/bin", "usr/lib", "usr/lib64")
+TERMINFO = ("lib/terminfo/x/xterm-256color", "usr/share/terminfo/x/xterm-256color")
+"""How programs draw on the agent's terminal; one of the two, as systems differ."""
 MERGED = ("bin", "lib", "lib64", "sbin")
 PASSWD = "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/false\n"
 GROUP = "root:x:0:\nnogroup:x:65534:\n"
@@ -79,6 +86,20 @@ def tiny_image(store: Store) -> Image:
     with store.scratch() as folder:
         _fill(folder)
         return config_of(store, "tiny", _keep(store, folder))
+
+
+def with_layer(store: Store, image: Image, archive: bytes) -> Image:
+    """An image with one layer more, for an engine: there is no folder of it."""
+    tar = store.root / "layers" / f"more-{hashlib.sha256(archive).hexdigest()}.tar"
+    tar.write_bytes(archive)
+    more = config_of(store, "more", replace(image.layers[0], tar=tar, folder=tar))
+    config = json.loads(more.config.read_bytes())
+    layers = (*image.layers, *more.layers)
+    config["rootfs"]["diff_ids"] = [layer.diff_id for layer in layers]
+    content = json.dumps(config, sort_keys=True).encode()
+    more.config.write_bytes(content)
+    digest = Digest(f"sha256:{hashlib.sha256(content).hexdigest()}")
+    return replace(more, digest=digest, layers=layers)
 
 
 def config_of(store: Store, name: str, layer: ImageLayer) -> Image:
@@ -118,6 +139,11 @@ def _fill(root: Path) -> None:
     for name in PROGRAMS:
         if found := shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin"):
             _copy(Path(found), root, f"usr/bin/{name}")
+    for name in TERMINFO:
+        if (Path("/") / name).exists():
+            target = root / "usr" / name.removeprefix("usr/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(Path("/") / name, target)
     _add_python(root)
 
 

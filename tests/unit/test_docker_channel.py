@@ -1,6 +1,7 @@
 """The connection to a container's first process: the real server, at the end of a socket."""
 
 import os
+import pty
 import socket
 import subprocess
 import sys
@@ -9,17 +10,16 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.docker import facts, server
 from sandbox.runtime.docker.channel import Channel, Command
-from sandbox.runtime.docker.main import PLAIN
-from sandbox.runtime.docker.programs import WentDown, run
+from sandbox.runtime.docker.main import BOOT, PLAIN, program, sizes
+from sandbox.runtime.docker.programs import WentDown, ask, look, run
+from tests.support.waiting import eventually
 
-SERVER = Path(server.__file__)
 ME = (0, 0)
 
 
@@ -32,12 +32,13 @@ def framed(content: bytes, stream: int = 1) -> bytes:
 def served() -> Iterator[tuple[Channel, subprocess.Popen[bytes]]]:
     """A server as a process of ours, and between it and the channel what the engine does."""
     near, far = socket.socketpair()
-    argv = [sys.executable, "-I", "-S", "-B", str(SERVER)]
+    argv = [sys.executable, "-I", "-S", "-B", "-c", BOOT, *sizes()]
     with far, subprocess.Popen(argv, stdin=far.fileno(), stdout=subprocess.PIPE) as process:
         pump = threading.Thread(target=engine, args=(process, far))
         pump.start()
         channel = Channel(near)
         try:
+            channel.send(program())
             assert channel.ready(30)
             yield channel, process
         finally:
@@ -131,6 +132,48 @@ def test_a_server_that_dies_ends_what_waits_for_it():
                 one.result(10)
         with pytest.raises(WentDown):
             run(channel, sh("true"), 30)
+
+
+@contextmanager
+def on_a_terminal(*argv: str) -> Iterator[tuple[int, int]]:
+    """The process and the terminal of a program that has one."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvp(argv[0], argv)
+    try:
+        yield pid, terminal
+    finally:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+
+
+def test_the_server_tells_who_waits_for_somebody_to_type(channel: Channel):
+    with on_a_terminal("cat") as (cat, terminal), on_a_terminal("sleep", "60") as (sleeps, _):
+        os.write(terminal, b"begun\n")
+        os.read(terminal, 100)
+        assert eventually(lambda: getattr(look(channel, cat, "", 5), "doing", "") == "input")
+        found = look(channel, sleeps, "", 5)
+        assert found is not None
+        assert (found.doing, found.command) == ("other", "sleep")
+
+
+def test_of_what_is_not_there_nothing_is_told_and_the_server_goes_on(channel: Channel):
+    assert look(channel, os.getpid(), "no\0pipe", 5) is None
+    assert look(channel, 1 << 30, "", 5) is None
+    ask(channel, server.TIE, 5, b"%d\0%d" % (1 << 30, os.getpid()))
+    assert run(channel, sh("echo fine"), 30).stdout == b"fine\n"
+
+
+def test_a_process_ends_with_the_one_that_it_is_tied_to(channel: Channel):
+    with (
+        subprocess.Popen(["sleep", "60"]) as other,
+        subprocess.Popen(["sleep", "60"]) as first,
+    ):
+        ask(channel, server.TIE, 5, b"%d\0%d" % (first.pid, other.pid))
+        assert other.poll() is None
+        first.kill()
+        assert other.wait(10) == -9
 
 
 def test_the_server_ends_with_its_connection():

@@ -14,6 +14,7 @@ from sandbox.audit.conformance import (
     confinement,
     facts,
     files,
+    foreground,
     lifetime,
     limits,
     programs,
@@ -22,6 +23,7 @@ from sandbox.audit.conformance import (
     terminals,
     trusted,
     warmth,
+    wires,
 )
 from sandbox.audit.conformance.bench import Bench, Unseen
 from sandbox.audit.conformance.registry import Check, lacks
@@ -54,6 +56,8 @@ _GROUPS = (
     programs.GROUP,
     trusted.GROUP,
     terminals.GROUP,
+    wires.GROUP,
+    foreground.GROUP,
     files.GROUP,
     archives.GROUP,
     confinement.GROUP,

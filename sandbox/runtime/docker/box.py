@@ -13,7 +13,15 @@ from typing import Protocol, Self
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import changeset, limits, upper
-from sandbox.runtime.base import STATUS_BYTES, BoxSpec, Change, ExecResult, Snapshot, Stats
+from sandbox.runtime.base import (
+    STATUS_BYTES,
+    BoxSpec,
+    Change,
+    ExecResult,
+    Foreground,
+    Snapshot,
+    Stats,
+)  # fmt: skip
 from sandbox.runtime.docker import facts, programs, server
 from sandbox.runtime.docker.channel import Command
 from sandbox.runtime.docker.config import ROOT, made_paths, user_of
@@ -22,10 +30,13 @@ from sandbox.runtime.docker.engine import faults
 from sandbox.runtime.docker.programs import Ended, WentDown
 from sandbox.runtime.docker.reading import Reading
 from sandbox.runtime.docker.tarstream import root_owned
-from sandbox.runtime.docker.terminal import KILLED, LAUNCH, DockerPty
+from sandbox.runtime.docker.terminal import HANG_UP, KILLED, LAUNCH, LAUNCH_WIRED, DockerPty
+from sandbox.runtime.docker.wires import HOLD
 
 HANG_UP_SECONDS = 10.0
 ANSWER_SECONDS = 30.0
+LOOK_SECONDS = 2.0
+"""A look is for now: what it says later is not worth more waiting."""
 COUNT_SECONDS = 1.0
 """How long a program's result may wait for what it ran into."""
 DEATH_SECONDS = 5.0
@@ -82,19 +93,20 @@ class DockerBox:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         user: str | None = None,
+        wires: bool = False,
     ) -> DockerPty:
         container = self._container
-        launch = ["sh", "-c", LAUNCH, "sh", str(rows), str(cols), *argv]
+        who = user or self.spec.user
+        size = (str(rows), str(cols))
+        launch = ["bash", "-p", "-c", LAUNCH_WIRED] if wires else ["sh", "-c", LAUNCH]
         exec_id = programs.prepare(
-            container,
-            launch,
-            tty=True,
-            give=True,
-            env=env or {},
-            cwd=cwd,
-            user=user or self.spec.user,
+            container, [*launch, "sh", *size, *argv], tty=True, env=env or {}, cwd=cwd, user=who
         )
-        pty = DockerPty(container, exec_id, lambda pid: self._hang_up(container, pid))
+        holder = None
+        if wires:
+            hold = ["sh", "-c", HOLD]
+            holder = programs.prepare(container, hold, tty=False, env={}, cwd="/", user=who)
+        pty = DockerPty(container, _Inside(self, container), exec_id, holder)
         pty.start()
         return pty
 
@@ -299,12 +311,34 @@ class DockerBox:
         finally:
             self.thaw()
 
-    def _hang_up(self, container: Container, pid: int) -> None:
+    def is_on(self, container: Container) -> bool:
+        """In a box that was reset, numbers of processes are others'."""
+        return container is self._container
+
+
+class _Inside:
+    """The box, as its terminals see it."""
+
+    def __init__(self, box: DockerBox, container: Container) -> None:
+        self._box = box
+        self._container = container
+
+    def hang_up(self, pid: int, holder: int) -> None:
         """As a terminal that goes away does. A stopped program gets it when it continues."""
-        if container is not self._container:
-            return  # in a box that was reset the number is another's
-        script = ["sh", "-c", 'kill -HUP "$1" && kill -CONT "$1"', "sh", str(pid)]
-        self.exec(script, seconds=HANG_UP_SECONDS, user=ROOT, cwd="/")
+        if self._box.is_on(self._container):
+            argv = ["sh", "-c", HANG_UP, "sh", str(pid), str(holder)]
+            self._box.exec(argv, seconds=HANG_UP_SECONDS, user=ROOT, cwd="/")
+
+    def tie(self, pid: int, holder: int) -> None:
+        """Without a server the end of the wires is seen when the terminal is closed, not before."""
+        if self._container.channel is not None:
+            content = b"%d\0%d" % (pid, holder)
+            programs.ask(self._container.channel, server.TIE, ANSWER_SECONDS, content)
+
+    def look(self, pid: int, control: str) -> Foreground | None:
+        """Only the server can: a program started for this would cost more than it tells."""
+        channel = self._container.channel
+        return None if channel is None else programs.look(channel, pid, control, LOOK_SECONDS)
 
 
 def _counted(container: Container, ended: Ended, before: Stats) -> Ended:

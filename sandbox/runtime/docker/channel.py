@@ -96,9 +96,10 @@ class Channel:
         self.send(_frame(server.RUN, call.number, request) + self._next_input(call))
         return call
 
-    def ask(self, kind: int) -> Call:
-        call = self._call(0, memoryview(b""))
-        self.send(_frame(kind, call.number, b""))
+    def ask(self, kind: int, content: bytes = b"", *, keep: int = 0) -> Call:
+        """Of the server itself; `keep` as much as this of what is printed meanwhile."""
+        call = self._call(keep, memoryview(b""))
+        self.send(_frame(kind, call.number, content))
         return call
 
     def wait(self, call: Call, deadline: float) -> bool:

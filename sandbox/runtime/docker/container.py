@@ -133,7 +133,7 @@ class Container:
             with faults("ask about the box"):
                 seen = self.engine.api.inspect_container(self.id)
             if self.engine.local is None:
-                self.engine.local = _is_here(self.id, int(seen["State"]["Pid"]))
+                self.engine.local = is_here(self.id, int(seen["State"]["Pid"]))
             if self.engine.local:
                 data = (seen.get("GraphDriver") or {}).get("Data") or {}
                 self._upper = str(data.get("UpperDir") or "")
@@ -153,7 +153,7 @@ class Container:
             return not self.state()
 
 
-def _is_here(container: str, pid: int) -> bool | None:
+def is_here(container: str, pid: int) -> bool | None:
     """Does a process of this machine run in the container? None: it cannot be told now.
 
     An address does not say: a socket may lead to another machine, which has the same paths.

@@ -5,17 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import Stats
+from sandbox.runtime.base import Foreground, Stats
 from sandbox.runtime.docker import facts, server
 from sandbox.runtime.docker.channel import Call, Channel, Command
 from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import faults
 from sandbox.runtime.docker.execute import attend
-from sandbox.runtime.docker.terminal import DETACH_KEYS, KILLED
+from sandbox.runtime.docker.terminal import DETACH_KEYS, KILLED, foreground_of
 from sandbox.runtime.docker.wire import start_exec
 
 STARTS, START_PAUSE = 6, 0.1
 _NO_ROOM = ("read init-p", "resource temporarily unavailable", "Resource temporarily unavailable")
+LOOK_BYTES = 1 << 16
 _NEVER_RAN = {125, 126, 127}
 
 
@@ -57,12 +58,28 @@ def run(channel: Channel, command: Command, seconds: float) -> Ended:
     return _ended(call)
 
 
-def ask(channel: Channel, kind: int, seconds: float) -> bytes:
+def ask(channel: Channel, kind: int, seconds: float, content: bytes = b"") -> bytes:
     """A question to the server itself."""
-    call = channel.ask(kind)
+    call = channel.ask(kind, content)
     if not channel.wait(call, time.monotonic() + seconds):
         raise RuntimeFault("the box does not answer")
     return call.answer
+
+
+def look(channel: Channel, pid: int, control: str, seconds: float) -> Foreground | None:
+    """What a child of the server sees of a terminal's foreground. None: nothing, or not in time.
+
+    Whatever is wrong, it is no fault of the box: there is no more to be known.
+    """
+    try:
+        call = channel.ask(server.LOOK, f"{pid}\0{control}".encode(), keep=LOOK_BYTES)
+        if not channel.wait(call, time.monotonic() + seconds) or call.kind != server.EXIT:
+            return None
+    except RuntimeFault:
+        return None
+    if len(call.stdout) >= LOOK_BYTES:
+        return None
+    return foreground_of(bytes(call.stdout).decode(errors="replace").split("\0"))
 
 
 def run_from_outside(container: Container, command: Command, seconds: float) -> Ended:
@@ -117,7 +134,7 @@ def prepare(
     argv: Sequence[str],
     *,
     tty: bool,
-    give: bool,
+    give: bool = True,
     env: Mapping[str, str],
     cwd: str | None,
     user: str,

@@ -1,8 +1,9 @@
 """The first process of a container: starts programs as it is told, and reaps what they leave.
 
-This file's text is sent to the box and run there, by its own python3 (3.8 or later) with nothing
-but builtin modules: what they take is memory of the box. It holds nothing worth reading. Frames go both ways
-over its input and output: length (4 bytes), kind (1), number of the program (4), content.
+This file's text is sent to the box with those of the modules that it imports, and run there, by
+the box's own python3 (3.8 or later) with nothing but builtin modules: what they take is memory of
+the box. It holds nothing worth reading. Frames go both ways over its input and output: length
+(4 bytes), kind (1), number of the program (4), content.
 """
 
 from __future__ import annotations
@@ -11,7 +12,20 @@ import _signal as signal  # type: ignore[import-not-found]  # the module itself 
 import os
 import select
 
-RUN, INPUT, KILL, FACTS = 1, 2, 3, 4
+from sandbox.runtime.docker.children import (
+    first_that_opens,
+    hide,
+    look_as,
+    spawn,
+    spawn_as,
+    who_may_look,
+)  # fmt: skip
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RUN, INPUT, KILL, FACTS, LOOK, TIE = 1, 2, 3, 4, 5, 6
 READY, OUT, ERR, MORE, EXIT, FAIL, KILLED = 11, 12, 13, 14, 15, 16, 17
 HEAD = 9
 BLOCK = 1 << 16
@@ -22,8 +36,6 @@ PIPE = 1 << 20
 """What a pipe can hold at most."""
 EASIER_TO_KILL = 500
 """Of a thousand: when memory is short, the kernel takes any program before this one."""
-RESET = [n for n in range(1, 32) if n not in (9, 19)]
-"""Python ignores some signals; what runs in the box should not inherit that."""
 MEASURES = (
     ("/sys/fs/cgroup/memory/memory.usage_in_bytes", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events"),
@@ -55,6 +67,8 @@ class Server:
         self.programs: dict[int, Program] = {}
         self.by_pid: dict[int, Program] = {}
         self.by_fd: dict[int, Program] = {}
+        self.tied: dict[int, int] = {}
+        """A process → who has to end with it: descriptors."""
         self.received = bytearray()
         self.queue = bytearray()
         self.null = os.open("/dev/null", os.O_RDWR)
@@ -92,6 +106,8 @@ class Server:
             self.flush()
         elif fd in self.by_fd:
             self.move(fd, self.by_fd[fd])
+        elif fd in self.tied:
+            self.end_with(fd)
 
     def hold(self, full: bool) -> None:  # noqa: FBT001
         for fd, program in self.by_fd.items():
@@ -127,6 +143,8 @@ class Server:
                 self.send(KILLED, number, b"")
             elif kind == FACTS:
                 self.send(FACTS, number, self.facts())
+            elif kind in (LOOK, TIE):
+                self.answer_about(kind, number, *content.split(b"\0"))
         except ProcessLookupError:  # there was nobody to kill
             self.send(KILLED, number, b"")
         except Exception as e:  # noqa: BLE001  # the box must not end with a request it cannot serve
@@ -142,14 +160,51 @@ class Server:
         argv, env = rest[: int(count)], rest[int(count) :]
         program = Program(number, int(keep))
         program.before = self.facts()
+
+        def begin(theirs: list[int]) -> int:
+            if (int(uid), int(gid)) == (0, 0):
+                return spawn(argv, env, cwd, theirs)
+            return spawn_as((int(uid), int(gid)), argv, env, cwd, theirs)
+
+        self.start(program, begin, int(has_input))
+
+    def answer_about(self, kind: int, number: int, pid: bytes, other: bytes) -> None:
+        """Of a process: what its terminal's foreground does, or who else has to end with it."""
+        if kind == TIE:
+            self.tie(int(pid), int(other))
+            self.send(TIE, number, b"")
+            return
+        owner, control = who_may_look(int(pid)), other.decode()
+        # A child prints what it sees: whom it looks at may make it wait.
+        self.start(
+            Program(number, BLOCK), lambda pipes: look_as(owner, int(pid), control, pipes), 0
+        )
+
+    def tie(self, pid: int, other: int) -> None:
+        """Python 3.8 cannot: then `other` is for the host to end."""
+        first = os.pidfd_open(pid)
+        try:
+            self.tied[first] = os.pidfd_open(other)
+        except BaseException:
+            os.close(first)
+            raise
+        self.poll.register(first, select.POLLIN)
+
+    def end_with(self, fd: int) -> None:
+        other = self.tied.pop(fd)
+        self.rest(fd)
+        os.close(fd)
+        try:
+            signal.pidfd_send_signal(other, 9)
+        finally:
+            os.close(other)
+
+    def start(self, program: Program, begin: Callable[[list[int]], int], has_input: int) -> None:
         theirs: list[int] = []
         try:
-            ours = self.pipes_for(program, theirs, int(has_input))
+            ours = self.pipes_for(program, theirs, has_input)
             with self.oom:
-                if (int(uid), int(gid)) == (0, 0):
-                    program.pid = spawn(argv, env, cwd, theirs)
-                else:
-                    program.pid = spawn_as((int(uid), int(gid)), argv, env, cwd, theirs)
+                program.pid = begin(theirs)
         except BaseException:
             self.forget(program)
             raise
@@ -157,7 +212,7 @@ class Server:
             for fd in theirs:
                 if fd != self.null:
                     os.close(fd)
-        self.programs[number] = self.by_pid[program.pid] = program
+        self.programs[program.number] = self.by_pid[program.pid] = program
         for fd in ours:
             self.poll.register(fd, select.POLLIN)
 
@@ -316,76 +371,6 @@ class OomScore:
 
     def __exit__(self, *_: object) -> None:
         self.set(self.own)
-
-
-def first_that_opens(paths: tuple[str, ...], flags: int = os.O_RDONLY) -> int:
-    for path in paths:
-        try:
-            return os.open(path, flags)
-        except OSError:
-            continue
-    return -1
-
-
-def hide() -> None:
-    """Have the kernel refuse others a look into this process, as after any change of user."""
-    try:
-        with open("/proc/self/comm", "wb") as f:
-            f.write(b"init")
-        os.setegid(65534)
-        os.setegid(0)
-    except OSError:
-        pass
-
-
-def spawn(argv: list[bytes], env: list[bytes], cwd: bytes, descriptors: list[int]) -> int:
-    variables = dict(pair.split(b"=", 1) for pair in env)
-    # The search for the program goes by our own PATH, not by the one it is given.
-    os.environb[b"PATH"] = variables.get(b"PATH", b"/usr/bin:/bin")
-    os.chdir(cwd)
-    try:
-        return os.posix_spawnp(
-            argv[0],
-            argv,
-            variables,
-            file_actions=[(os.POSIX_SPAWN_DUP2, fd, to) for to, fd in enumerate(descriptors)],
-            setsid=True,
-            setsigmask=[],
-            setsigdef=list(RESET),
-        )
-    finally:
-        os.chdir("/")
-
-
-def spawn_as(
-    owner: tuple[int, int], argv: list[bytes], env: list[bytes], cwd: bytes, descriptors: list[int]
-) -> int:
-    """As another user. A program that cannot be started says why over a pipe of its own."""
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setsid()
-            for to, fd in enumerate(descriptors):
-                os.dup2(fd, to)
-            for number in RESET:
-                signal.signal(number, signal.SIG_DFL)
-            os.setgroups([])
-            os.setgid(owner[1])
-            os.setuid(owner[0])
-            os.chdir(cwd)
-            os.execvpe(argv[0], argv, dict(pair.split(b"=", 1) for pair in env))  # noqa: S606
-        except OSError as e:
-            os.write(write, b"%d" % (e.errno or 1))
-        finally:
-            os._exit(127)
-    os.close(write)
-    said = os.read(read, 16)
-    os.close(read)
-    if said:
-        os.waitpid(pid, 0)
-        raise OSError(int(said), os.strerror(int(said)), argv[0])
-    return pid
 
 
 if __name__ == "__main__":

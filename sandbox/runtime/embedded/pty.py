@@ -40,7 +40,7 @@ class EmbeddedPty:
             leader = struct.unpack("i", fcntl.ioctl(self._master, _TIOCGSID, b"\0" * 4))[0]
         except OSError:  # nobody has it any more
             return None
-        found = foreground.look(leader, self.wires.control if self.wires else "")
+        found = foreground.look(leader, self.wires.control if self.wires else "none")
         if found is None:
             return None
         doing, command, trace = found
@@ -109,6 +109,8 @@ class EmbeddedWires:
         return True
 
     def receive(self) -> tuple[bytes, bytes]:
+        if self._control < 0:
+            raise EOFError
         said, printed = _read(self._status), _read(self._output)
         if not said and not printed and self._is_over():
             raise EOFError

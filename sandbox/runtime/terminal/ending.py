@@ -9,6 +9,8 @@ from sandbox.runtime.terminal.shell import Shell
 
 _STEPS = (("INT", 0.5), ("INT", 0.5), ("TERM", 1.0), ("KILL", 2.0), ("SHELL", 2.0))
 """What is sent, and for how long it is waited; the first is typed."""
+_SETTLE_SECONDS = 0.02
+"""When ^C has ended it, bash ends the terminal's line, which may come later than its report."""
 _WHATEVER = 1 << 62
 _SECONDS = 30.0
 SCRIPT = r"""
@@ -70,6 +72,7 @@ def interrupt(
         came = follower.follow(clock() + seconds, "exit", enough=_WHATEVER)
         if came in (Came.END, Came.DEATH):
             break
+    shell.read_rest(_SETTLE_SECONDS)
     if family and signalled(box, shell.pid, "LEFT", family) and "KILL" not in sent:
         sent.append("KILL")
     return (came if came is Came.END else Came.DEATH), tuple(sent)

@@ -7,7 +7,7 @@ from sandbox.runtime.terminal import lines
 from sandbox.runtime.terminal.sink import Sink
 
 _ANY_MARK = re.compile(rb"\x1b\]7133;[12]\d{16}\x07")
-_OURS = re.compile(rb"[^\n]*7133;[12]\d{16}[^\n]*\n?")
+_OURS = re.compile(rb"[^\n]*(?:7133;[12]\d{16}|'[DR]\d{16};)[^\n]*\n?")
 """What `set -v` and `set -x` show of our own lines."""
 _SAID_BYTES = 1 << 16
 """A report is shorter; what is longer is none."""
@@ -21,6 +21,7 @@ class Exchange:
         self.tty = tty
         self.sink = sink
         self.begun = False
+        self._doubted = False
         self.report: lines.Report | None = None
         self._aside = aside
         self._printed = printed
@@ -30,6 +31,8 @@ class Exchange:
         """It may be the beginning of a mark."""
         self._after: bytearray | None = None
         """What came after the last mark; None until there was one."""
+        self._early = False
+        """The last mark at the end came before the report."""
         self._said = b""
         self._wanted = b""
         self._recent = bytearray()
@@ -38,12 +41,17 @@ class Exchange:
 
     @property
     def over(self) -> bool:
-        return self.report is not None and self._after is not None
+        return self.report is not None and self._after is not None and not self._early
 
     @property
     def unmarked(self) -> bool:
-        """It has ended, but the mark that says where its output does was dropped with the report."""
-        return self.report is not None and self.report.late and self._after is None
+        """It has ended, but the mark that says where its output does was dropped with the report.
+
+        Or it came before the report, as one does that the command itself has printed.
+        """
+        if self.report is None:
+            return False
+        return self._early or (self.report.late and self._after is None)
 
     def from_terminal(self, data: bytes) -> None:
         self._take(data) if self.tty else self._put_aside(data)
@@ -66,13 +74,11 @@ class Exchange:
 
     def close(self) -> None:
         """The mark at its end is not to come."""
-        self._after = bytearray()
+        self._after, self._early = self._after or bytearray(), False
 
-    def begin(self) -> None:
-        """The mark at its beginning is not to come."""
-        if not self.begun:
-            self._put_aside(self._held)
-            self.begun, self._held = True, b""
+    def doubt(self) -> None:
+        """The mark at its beginning may not come, or be under way still."""
+        self._doubted = True
 
     def finish(self) -> None:
         """There will be no more: what looked like half a mark was output."""
@@ -85,12 +91,15 @@ class Exchange:
     def _take(self, data: bytes) -> None:
         data = self._held + data if self._held else data
         if not self.begun:
-            before, found, data = _cut(data, self._first)
+            before, found, rest = _cut(data, self._first)
+            if self._doubted and not found:
+                before, found, rest = _cut(data, self._last)
+                rest = found + rest
             self._put_aside(before)
             if not found:
-                self._held = data
+                self._held = rest
                 return
-            self.begun = True
+            self.begun, data = True, rest
         while True:
             before, found, data = _cut(data, self._last)
             self._print(before)
@@ -100,7 +109,7 @@ class Exchange:
             # Whoever learns the number can print the mark, too: the last one counts.
             if self._after:
                 self._output(bytes(self._after))
-            self._after = bytearray()
+            self._after, self._early = bytearray(), self.report is None
 
     def _print(self, data: bytes) -> None:
         if not data:
@@ -127,7 +136,7 @@ class Exchange:
 
 
 def without_marks(data: bytes) -> bytes:
-    if b"7133;" not in data:
+    if b"7133;" not in data and b"builtin printf" not in data:
         return data
     return _OURS.sub(b"", _ANY_MARK.sub(b"", data))
 

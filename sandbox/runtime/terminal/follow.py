@@ -98,7 +98,7 @@ class Follower:
     def _ask_for_mark(self, now: float) -> None:
         if not self._asked:
             self._asked = now
-            self._exchange.begin()
+            self._exchange.doubt()
             self._shell.send(lines.show_end(self._exchange.nonce, tty=self._exchange.tty))
         elif now - self._asked > _MARK_SECONDS:
             self._exchange.close()  # the terminal does not take it

@@ -159,10 +159,10 @@ class Shell:
         else:
             self._tape.output(data.replace(b"\n", b"\r\n"))
 
-    def read_rest(self) -> None:
+    def read_rest(self, pause: float = 0.0) -> None:
         """What is there now, but not for ever: others may go on printing."""
         for _ in range(_TURNS):
-            if not self.pump(0):
+            if not self.pump(pause):
                 return
 
     def close(self) -> None:
