@@ -204,6 +204,10 @@ def test_our_terminal_is_held_to_a_bare_one_and_to_another():
     assert terminal_bound(found, "`true`, docker, pipe").holds is None
 
 
+def test_what_a_terminal_run_leaves_behind_does_not_hold():
+    assert terminal_bound(terminal_run(left=["process 7"]), "left over").holds is False
+
+
 def test_output_that_was_counted_wrong_or_shown_too_long_does_not_hold():
     one = {"seconds": 2.0, "bytes": 5, "expected": 6, "shown": 70_000, "grown_mib": 1.0}
     floods = {"seq": {flood.BARE: [{"seconds": 1.0, "bytes": 6}], "embedded, tty": [one]}}
@@ -214,11 +218,12 @@ def test_output_that_was_counted_wrong_or_shown_too_long_does_not_hold():
         "much output: growth of our memory": True,
         "much output: observations over their limit": False,
         "much output: bytes counted wrong": False,
+        "left over in the end": True,
     }
 
 
 def test_a_section_that_was_not_asked_for_has_no_bounds_and_no_table():
-    assert termreport.bounds(terminal_run()) == []
+    assert [b.words for b in termreport.bounds(terminal_run())] == ["left over in the end"]
     assert "SWE-ReX" not in termreport.tables(terminal_run())
 
 
