@@ -15,6 +15,8 @@ def play(
 ) -> int:
     """Work on a task yourself, in a real terminal; leave the shell to be judged.
 
+    What the terminal shows is recorded: stillroom show RUN TASK --replay.
+
     \b
     Examples:
       stillroom play jinja2-3.1.4
@@ -23,29 +25,26 @@ def play(
     from sandbox.cli import options
     from sandbox.cli.output import finish
     from sandbox.cli.progress import ProgressObserver
-    from sandbox.model.record import Ending
     from sandbox.model.task import TaskId
     from sandbox.rollout.outdir import Manifest, OutFolder, choose_out, run_name
     from sandbox.rollout.person import sit_down
+    from sandbox.rollout.run import Attempt
     from sandbox.rollout.suite import play_one
     from sandbox.runtime.base import Box
-    from sandbox.runtime.supplies import Supplies
 
     spec = options.catalogue().load(TaskId(task))
     manifest = Manifest(agent="person", runtime=runtime, tasks={spec.id: spec.digest}, attempts=1)
     path = out or choose_out(options.RUNS, run_name("play", task, runtime), manifest)
 
-    def work(box: Box, supplies: Supplies) -> tuple[int, Ending]:
-        del supplies
+    def sit(attempt: Attempt, box: Box) -> None:
         sys.stderr.write(f"{spec.instruction}\n\nLeave the shell (exit or ^D) to be judged.\n\n")
-        sit_down(box, spec.workdir)
+        sit_down(attempt, box)
         sys.stderr.write("\nJudging…\n")
-        return 0, Ending.SUBMITTED
 
     with (
         ProgressObserver(quiet=not sys.stderr.isatty()) as observer,
         OutFolder(path, manifest) as folder,
         options.world(runtime, observer) as world,
     ):
-        done = play_one(spec, work, world, folder)
+        done = play_one(spec, sit, world, folder)
     return finish([done], folder.results_path, as_json=as_json)

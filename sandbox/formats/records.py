@@ -151,7 +151,7 @@ def drop_submissions(path: Path, unwanted: Callable[[str, int], bool]) -> None:
 
 
 def _read(path: Path, shape: type[T], *, torn_ok: bool = True) -> Iterator[tuple[int, T]]:
-    for number, raw in _lines(path):
+    for number, raw in numbered_lines(path):
         if torn_ok and not raw.endswith(b"\n"):
             return
         try:
@@ -172,7 +172,7 @@ def _read(path: Path, shape: type[T], *, torn_ok: bool = True) -> Iterator[tuple
         yield number, parse(data, shape, _where(path, number))
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Numbered lines of a file that may be larger than memory, each bounded."""
     try:
         with path.open("rb") as f:
@@ -187,6 +187,17 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise SpecError("no such file", where=str(path)) from None
     except OSError as e:
         raise SpecError(f"cannot be read: {e.strerror}", where=str(path)) from None
+
+
+def read_objects(path: Path) -> Iterator[dict[str, Any]]:
+    """Objects of a file that may still be written: a torn last line is left out."""
+    for number, raw in numbered_lines(path):
+        if not raw.endswith(b"\n"):
+            return
+        data = decode(raw.decode("utf-8", "replace"), str(path), line=number)
+        if not isinstance(data, dict):
+            raise SpecError("a line should be a JSON object", where=f"{path}:{number}")
+        yield data
 
 
 def _where(path: Path, number: int) -> Any:

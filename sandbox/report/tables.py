@@ -1,13 +1,17 @@
 """Tables for the terminal."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
+from sandbox.formats.controls import printable
 from sandbox.model.record import Rollout
 from sandbox.model.task import TaskSpec
 from sandbox.report.summary import Summary, overhead_seconds
+
+_CELL_CHARS = 100
 
 
 def rollouts_table(rollouts: Iterable[Rollout]) -> Table:
@@ -38,6 +42,54 @@ def tasks_table(tasks: Iterable[TaskSpec], suites: dict[str, list[str]]) -> Tabl
     return table
 
 
+def steps_table(events: Iterable[Mapping[str, Any]]) -> Table:
+    """A line per step: what was done, and what came of it, if it came to that."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("step", "time s", "action", "status", "exit code", "bytes"):
+        numeric = name not in ("action", "status")
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in _steps(events):
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _steps(events: Iterable[Mapping[str, Any]]) -> list[list[str]]:
+    rows: list[list[str]] = []
+    for event in events:
+        kind, step, seconds = event.get("type"), _cell(event.get("step")), event.get("time")
+        at = f"{seconds:.1f}" if isinstance(seconds, int | float) else ""
+        if kind == "observation" and rows and rows[-1][0] == step:
+            rows[-1][3:] = [_cell(event.get(n)) for n in ("status", "exit_code", "total_bytes")]
+        elif kind == "action":
+            rows.append([step, at, _cell(_doing(event)), "", "", ""])
+        else:
+            what = _cell(f"{kind}: {event.get('what', '')}")
+            rows.append(
+                [step, at, what, "", _cell(event.get("exit_code")), _cell(event.get("bytes"))]
+            )
+    return rows
+
+
+def _doing(event: Mapping[str, Any]) -> str:
+    match event:
+        case {"action": "run", "command": str(command)}:
+            return f"run {command.strip()}"
+        case {"action": "keys", "keys": str(keys), **more}:
+            named = more.get("named")
+            words = [keys, *map(str, named if isinstance(named, list) else ())]
+            return "keys " + " ".join(w for w in words if w)
+        case {"action": "signal", "name": str(name)}:
+            return f"signal {name}"
+        case _:
+            return str(event.get("action"))
+
+
+def _cell(value: object) -> str:
+    """What a box or an agent said, on one line, short, and with nothing in it to obey."""
+    text = printable("" if value is None else str(value)[: 2 * _CELL_CHARS])
+    return text if len(text) <= _CELL_CHARS else text[: _CELL_CHARS - 1] + "…"
+
+
 def summary_line(summary: Summary) -> str:
     parts = [f"{summary.resolved} of {summary.rollouts} resolved"]
     if summary.failed:
@@ -59,11 +111,12 @@ def reasons(rollouts: Iterable[Rollout]) -> list[str]:
             found.append(f"{r.task} try {r.attempt}: void: {r.fault.code}: {r.fault.message}")
         elif r.verdict and r.verdict.reason:
             found.append(f"{r.task} try {r.attempt}: {r.verdict.reason}")
-    return found
+    # A test's name, and the end of an agent's log, are what somebody else said.
+    return [printable(line) for line in found]
 
 
 def _row(r: Rollout) -> tuple[str | Text, ...]:
-    name, number, seconds = r.task, str(r.attempt), r.seconds
+    name, number, seconds = printable(r.task), str(r.attempt), r.seconds
     if r.verdict is None:
         return (name, number, Text("void", "yellow"), "", "", "", "", "")
     passed = sum(o == "passed" for o in r.verdict.checks.values())

@@ -14,13 +14,15 @@ from typing import Any
 
 from sandbox.errors import AgentFault, UserError
 from sandbox.formats.shape import plain
-from sandbox.model.step import Action, Keys, Observation, Run, Submit
+from sandbox.model.step import Action, Observation, Submit
+from sandbox.rollout.actions import read_action
 from sandbox.rollout.agent import Opening
 from sandbox.runtime.lease import Lease, orphans
 from sandbox.runtime.ready import readable, writable
 from sandbox.runtime.store import Store
 
-PROTOCOL = 1
+PROTOCOL = 2
+"""1 passed over keys that it did not know."""
 MARK = "STILLROOM_AGENT"
 """In the environment of the program and of all it starts: how leftovers are found."""
 _LINE_BYTES = 16 << 20
@@ -75,7 +77,7 @@ class CommandSession:
         line = self._line()
         if line is None:
             return Submit()
-        return _action(line)
+        return read_action(line)
 
     def close(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -172,33 +174,6 @@ def _told(opening: Opening) -> dict[str, Any]:
         "workdir": opening.workdir,
         "limits": plain(opening.limits),
     }
-
-
-def _action(line: bytes) -> Action:
-    hint = "see docs/reference/agent-protocol.md"
-    try:
-        said = json.loads(line)
-    except (ValueError, RecursionError) as e:
-        said = f"the agent wrote what is not JSON: {line[:200]!r}"
-        raise AgentFault(said, hint=hint, retry=False) from e
-    match said:
-        case {"type": "run", "command": str(command), **more}:
-            return Run(command, _seconds(more.get("seconds")))
-        case {"type": "keys", "keys": str(keys), **more}:
-            return Keys(keys, _seconds(more.get("seconds")) or 1.0)
-        case {"type": "submit"}:
-            return Submit()
-        case _:
-            said = f"the agent wrote what is no action: {line[:200]!r}"
-            raise AgentFault(said, hint=hint, retry=False)
-
-
-def _seconds(value: Any) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e6:
-        raise AgentFault(f"`seconds` should be a number above 0, not {value!r}", retry=False)
-    return float(value)
 
 
 def _tail(path: Path) -> str:

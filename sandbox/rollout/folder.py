@@ -1,17 +1,60 @@
 """The files of one rollout: OUT/rollouts/<task>/<attempt>/."""
 
+import hashlib
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from sandbox.formats import jsonfile
-from sandbox.formats.records import Appender
-from sandbox.formats.shape import plain
-from sandbox.model.step import Keys, Run, Step
+from sandbox.formats.asciicast import Cast
+from sandbox.formats.records import Appender, read_objects
+from sandbox.model.step import Action, Keys, Observation, Run, Signal, Submit, Wait
 from sandbox.model.verdict import Evidence
 from sandbox.runtime.store import remove_tree
+from sandbox.runtime.terminal import Tape
+
+EVENTS, CAST = "events.jsonl", "terminal.cast"
+
+
+class Events:
+    """events.jsonl: one line per event, as it happens."""
+
+    def __init__(self, out: Appender, elapsed: Callable[[], float]) -> None:
+        self._out = out
+        self._elapsed = elapsed
+        self._count = 0
+
+    def action(self, step: int, action: Action) -> None:
+        """Before it is carried out: a run that dies then shows what it was doing."""
+        said = _said(action)
+        self._add(
+            "action",
+            step=step,
+            action=_name(action),
+            **asdict(action),
+            bytes=len(said),
+            sha256=_digest(said),
+        )
+
+    def observation(self, step: int, seen: Observation) -> None:
+        self._add("observation", step=step, **asdict(seen))
+
+    def person(self, what: str, **more: object) -> None:
+        """A person's part has no steps; it has a beginning and an end."""
+        self._add("person", what=what, **more)
+
+    def _add(self, kind: str, **more: object) -> None:
+        self._count += 1
+        head = {"seq": self._count, "time": round(self._elapsed(), 6), "type": kind}
+        self._out.append(head | {name: _sayable(value) for name, value in more.items()})
+
+
+class Recorded(Cast, Tape):
+    """A recording that a Terminal can be given."""
 
 
 class RolloutFolder:
@@ -23,19 +66,33 @@ class RolloutFolder:
         remove_tree(self.path)
         self.path.mkdir(parents=True)
 
+    @property
+    def spool(self) -> Path:
+        """Where output that is too long for an observation goes: output-0001.txt and so on."""
+        return self.path
+
     @contextmanager
-    def events(self) -> Iterator[Callable[[Step], None]]:
-        """events.jsonl: one line per step, as it happens."""
-        with Appender(self.path / "events.jsonl", sync=False) as out:
-            count = 0
+    def events(self, elapsed: Callable[[], float]) -> Iterator[Events]:
+        """`elapsed`: seconds since the rollout began."""
+        with Appender(self.path / EVENTS, sync=False) as out:
+            yield Events(out, elapsed)
 
-            def log(step: Step) -> None:
-                nonlocal count
-                count += 1
-                seen = {"type": "observation", **plain(step.observation)}
-                out.append({"step": count, "action": _action(step), "observation": seen})
+    def cast(
+        self,
+        rows: int,
+        cols: int,
+        *,
+        wall: Callable[[], float] = time.time,
+        ticks: Callable[[], float] = time.monotonic,
+        title: str = "",
+    ) -> Recorded:
+        """terminal.cast: all that the terminal shows."""
+        path = self.path / CAST
+        return Recorded(path, rows=rows, cols=cols, wall=wall, ticks=ticks, title=title)
 
-            yield log
+    def read_events(self) -> list[dict[str, Any]]:
+        """Raises SpecError; a torn last line is left out."""
+        return list(read_objects(self.path / EVENTS))
 
     def write_patch(self, patch: bytes) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
@@ -49,8 +106,52 @@ class RolloutFolder:
         return jsonfile.load(self.path / "evidence.json", Evidence)
 
 
-def _action(step: Step) -> dict[str, Any]:
-    kind = {Run: "run", Keys: "keys"}.get(type(step.action), "submit")
-    said = {"type": kind, **plain(step.action)}
-    # "As long as it takes" is infinity for an agent, and nothing that JSON can say.
-    return {k: None if isinstance(v, float) and not isfinite(v) else v for k, v in said.items()}
+def _name(action: Action) -> str:
+    match action:
+        case Run():
+            return "run"
+        case Keys():
+            return "keys"
+        case Wait():
+            return "wait"
+        case Signal():
+            return "signal"
+        case Submit():
+            return "submit"
+        case _:
+            assert_never(action)
+
+
+def _said(action: Action) -> bytes:
+    """What is said to the box: the command, or the keys."""
+    match action:
+        case Run():
+            return _bytes(action.command)
+        case Keys():
+            return _bytes(action.keys)
+        case Wait() | Signal() | Submit():
+            return b""
+        case _:
+            assert_never(action)
+
+
+def _bytes(text: str | bytes) -> bytes:
+    if isinstance(text, bytes):
+        return text
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half a character: it will be refused, and still is told
+        return text.encode("utf-8", "surrogatepass")
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest() if data else ""
+
+
+def _sayable(value: object) -> object:
+    """As JSON can say it: it has no infinity, which is as long as it takes, and no bytes."""
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return value

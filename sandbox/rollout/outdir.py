@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -15,6 +16,7 @@ from sandbox.rollout.folder import RolloutFolder
 from sandbox.runtime.lease import Lease
 
 RESULTS, SUBMISSIONS = "results.jsonl", "submissions.jsonl"
+_NUMBER = re.compile(r"0|[1-9]\d{0,8}")
 _OTHER = "choose another --out"
 
 
@@ -128,6 +130,30 @@ def _clash(path: Path, what: str, theirs: str, mine: str) -> str:
     if what == "graded":
         return f"{path} holds verdicts on another submissions file, or on this one as it was"
     return f"{path} holds a run with {what} `{theirs}`, not `{mine}`"
+
+
+def is_run(path: Path) -> bool:
+    return (path / "run.json").is_file() or (path / RESULTS).is_file()
+
+
+def find_rollout(run: Path, task: str, attempt: int | None) -> RolloutFolder:
+    """The files of one rollout of a run, the first try if not said. Raises UserError."""
+    if not is_run(run):
+        raise UserError(f"{run} is not the folder of a run", hint="a run has run.json in it")
+    folders = {p.name: p for p in sorted(run.glob("rollouts/*")) if p.is_dir()}
+    if task not in folders:
+        near = get_close_matches(task, folders, n=1)
+        names = ", ".join(list(folders)[:8]) + (", …" if len(folders) > 8 else "")
+        hint = f"did you mean `{near[0]}`?" if near else f"it has {names or 'no rollout yet'}"
+        raise UserError(f"there is no task `{task}` in {run}", hint=hint)
+    numbers = sorted(int(p.name) for p in folders[task].iterdir() if _NUMBER.fullmatch(p.name))
+    wanted = min(numbers, default=0) if attempt is None else attempt
+    if wanted not in numbers:
+        there = ", ".join(map(str, numbers)) or "none"
+        raise UserError(
+            f"there is no attempt {wanted} at `{task}` in {run}", hint=f"attempts there: {there}"
+        )
+    return RolloutFolder(folders[task] / str(wanted))
 
 
 def run_name(what: str, who: str, runtime: str) -> str:

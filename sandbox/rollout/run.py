@@ -17,7 +17,7 @@ from sandbox.model.step import Observation, Status, Step, Submit, TerminalAction
 from sandbox.model.task import Limits, TaskSpec
 from sandbox.model.verdict import Evidence
 from sandbox.rollout.agent import Agent, Opening, Session
-from sandbox.rollout.folder import RolloutFolder
+from sandbox.rollout.folder import Recorded, RolloutFolder
 from sandbox.rollout.observer import Observer
 from sandbox.runtime.base import Box, BoxSpec, Runtime
 from sandbox.runtime.supplies import Depot, Supplies
@@ -58,8 +58,11 @@ class Stopwatch:
         finally:
             self.seconds[name] = round(self._ticks() - began, 4)
 
+    def elapsed(self) -> float:
+        return self._ticks() - self._began
+
     def total(self) -> dict[str, float]:
-        return self.seconds | {"total": round(self._ticks() - self._began, 4)}
+        return self.seconds | {"total": round(self.elapsed(), 4)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +87,20 @@ class Attempt:
             ending=ending,
         )
 
+    def recorded(self, rows: int, cols: int) -> Recorded:
+        """terminal.cast of this attempt."""
+        clocks = self.world.clocks
+        return self.folder.cast(
+            rows, cols, wall=clocks.wall, ticks=clocks.ticks, title=self.task.id
+        )
+
     def phase(self, name: str) -> AbstractContextManager[None]:
         self.world.observer.phase(self.task.id, self.number, name)
         return self.watch.phase(name)
 
 
+ROWS, COLS = 40, 160
+"""Of the window an agent has."""
 _ENDINGS = {Status.STOPPED: Ending.BOX_STOPPED, Status.SHELL_LOST: Ending.SHELL_LOST}
 """The first shell did start. In a box that stands, what is wrong is the agent's doing; void would be
 a way to try again, and would lose its work."""
@@ -176,24 +188,31 @@ def drive(session: Session, box: Box, attempt: Attempt) -> tuple[int, Ending]:
     limits, ticks = attempt.task.limits, attempt.world.clocks.ticks
     until = ticks() + limits.wall_seconds
     seen = Observation(cwd=attempt.task.workdir)
-    terminal = Terminal(
-        box,
-        cwd=attempt.task.workdir,
-        command_seconds=limits.command_seconds,
-        output_bytes=limits.output_bytes,
-    )
-    with terminal, attempt.folder.events() as log:
+    with (
+        attempt.recorded(ROWS, COLS) as tape,
+        attempt.folder.events(attempt.watch.elapsed) as log,
+        Terminal(
+            box,
+            cwd=attempt.task.workdir,
+            command_seconds=limits.command_seconds,
+            output_bytes=limits.output_bytes,
+            rows=ROWS,
+            cols=COLS,
+            folder=attempt.folder.spool,
+            tape=tape,
+        ) as terminal,
+    ):
         for number in range(limits.turns):
             action = session.act(seen)
             left = until - ticks()
             if left <= 0:
                 return number, Ending.WALL_TIME
+            log.action(number + 1, action)
             if isinstance(action, Submit):
                 return number, Ending.SUBMITTED
             seen = terminal.do(_bounded(action, limits, left))
-            step = Step(action, seen)
-            log(step)
-            attempt.world.observer.stepped(attempt.task.id, attempt.number, step)
+            log.observation(number + 1, seen)
+            attempt.world.observer.stepped(attempt.task.id, attempt.number, Step(action, seen))
             if seen.status is Status.BOX_LOST:
                 raise RuntimeFault("the box was lost")
             if ending := _ENDINGS.get(seen.status):

@@ -1,21 +1,22 @@
 """A whole run: supplies first, then rollouts or grades, into one folder."""
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from sandbox.errors import Fault
 from sandbox.formats.records import SubmissionLine
-from sandbox.model.record import Rollout, Submission
+from sandbox.model.record import Ending, Rollout, Submission
 from sandbox.model.task import TaskId, TaskSpec
 from sandbox.rollout import command
 from sandbox.rollout.agent import Agent
 from sandbox.rollout.executor import Job, execute
 from sandbox.rollout.outdir import OutFolder
-from sandbox.rollout.run import Attempt, Stopwatch, Work, World, grade, perform, rollout
-from sandbox.runtime.base import Runtime
+from sandbox.rollout.run import Attempt, Stopwatch, World, grade, perform, rollout
+from sandbox.runtime.base import Box, Runtime
 from sandbox.runtime.store import Store
+from sandbox.runtime.supplies import Supplies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +67,18 @@ def grade_all(
     return _execute(jobs, list(tasks.values()), world, out, plan, threading.Event())
 
 
-def play_one(task: TaskSpec, work: Work, world: World, out: OutFolder) -> Rollout:
-    """One rollout in which `work` takes the agent's part, in this thread."""
-    done = perform(_attempt(task, 0, world, out), "person", work)
+def play_one(
+    task: TaskSpec, sit: Callable[[Attempt, Box], None], world: World, out: OutFolder
+) -> Rollout:
+    """One rollout in which a person takes the agent's part, in this thread."""
+    attempt = _attempt(task, 0, world, out)
+
+    def work(box: Box, supplies: Supplies) -> tuple[int, Ending]:
+        del supplies
+        sit(attempt, box)
+        return 0, Ending.SUBMITTED
+
+    done = perform(attempt, "person", work)
     out.add(done)
     return done
 

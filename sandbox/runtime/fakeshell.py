@@ -14,8 +14,8 @@ UNANSWERED = "the fake's reply has no answer"
 _INTERRUPTED, _SHELL_PID = 130, 4242
 _HELLO = re.compile(rb"printf 'H(\d{16});")
 _COMMAND = re.compile(
-    rb"printf '\\e\]7133;1(\d{16})\\a' >&(\d+); (?:_\d+ && \\builtin :; )?"
-    rb"\\builtin eval (.*?) (?:<&|</|< <).*; _\d+=",
+    rb"printf '\\e\]7133;1(\d{16})\\a' >&(\d+); (?:\\builtin return .*? && \\builtin :; )?"
+    rb"\\builtin eval (.*?) (?:<&|</|< <).*; \{ _\d+=",
     re.DOTALL,
 )
 _REPORT = re.compile(rb"printf 'R(\d{16});")

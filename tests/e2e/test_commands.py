@@ -1,16 +1,24 @@
 """Each verb, as a person or a program uses it."""
 
+import fcntl
+import hashlib
 import json
 import os
 import pty
 import select
+import signal
+import struct
 import sys
+import termios
 import time
 from pathlib import Path
 
 import pytest
 
+from sandbox.formats.asciicast import read_cast
+from sandbox.rollout.folder import RolloutFolder
 from tests.e2e.conftest import Stillroom, command
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.box, pytest.mark.network]
 AGENT = """
@@ -64,7 +72,20 @@ def test_an_agent_that_is_a_program(stillroom: Stillroom, task: str, tmp_path: P
     assert end["summary"]["resolved"] == 1
     folder = tmp_path / "out" / "rollouts" / task / "0"
     events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
-    assert [e["action"]["type"] for e in events] == ["run", "run"]
+    assert [(e["seq"], e["step"], e["type"]) for e in events] == [
+        (1, 1, "action"),
+        (2, 1, "observation"),
+        (3, 2, "action"),
+        (4, 2, "observation"),
+        (5, 3, "action"),
+    ]
+    assert [e["action"] for e in events if e["type"] == "action"] == ["run", "run", "submit"]
+    steps = stillroom("show", "out", task)
+    assert steps.status == 0
+    assert "grep -c split words.py" in steps.out
+    replayed = stillroom("show", "out", task, "--replay")
+    assert replayed.status == 0, replayed.err
+    assert f"/workspace/{task}\n1\n" in replayed.out
     assert b"text.split()" in (folder / "submission.patch").read_bytes()
     assert json.loads((folder / "evidence.json").read_text())["ran"] == "finished"
 
@@ -201,46 +222,129 @@ def test_changed_files_are_noticed_and_can_be_pinned_again(
     assert "already" in stillroom("lock", "task", task).out
 
 
-def test_a_person_can_take_the_agents_place(stillroom: Stillroom, task: str, tmp_path: Path):
-    """With a real terminal: keys in, screen out, window size, and a verdict at the end."""
-    pid, master = pty.fork()
-    if pid == 0:
-        os.chdir(tmp_path)
-        os.execv(sys.executable, command("play", task, "--out", "out"))
-    seen = b""
+class Person:
+    """Sits at a real terminal with the command in it."""
 
-    def until(text: bytes, seconds: float = 30) -> None:
-        nonlocal seen
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.execv(sys.executable, command(*arguments))
+        self.seen = b""
+
+    def size(self, rows: int, cols: int) -> None:
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def types(self, data: bytes) -> None:
+        """Looks while typing, as an emulator does: neither side may wait for the other."""
+        while data:
+            readable, writable, _ = select.select([self.master], [self.master], [], 10)
+            assert readable or writable
+            if readable:
+                self.seen += os.read(self.master, 65536)
+            if writable:
+                data = data[os.write(self.master, data[:512]) :]
+
+    def until(self, text: bytes, seconds: float = 60) -> None:
         end = time.monotonic() + seconds
-        while text not in seen and time.monotonic() < end:
-            if select.select([master], [], [], 1)[0]:
+        while text not in self.seen and time.monotonic() < end:
+            if select.select([self.master], [], [], 1)[0]:
                 try:
-                    seen += os.read(master, 65536)
+                    self.seen += os.read(self.master, 65536)
                 except OSError:
                     break
-        before, found, seen = seen.partition(text)
+        before, found, self.seen = self.seen.partition(text)
         assert found, before.decode("utf-8", "replace")
 
-    until(b"Leave the shell")  # keys typed this early wait for the shell
-    os.write(master, b"sed -i 's/split(\" \")/split()/' words.py; echo do''ne\r")
-    until(b"done\r\n")
-    until(b"# ")
-    os.write(master, b"sh -c 'echo star''ted; exec sleep 1000'\r")
-    until(b"started\r\n")  # before that, it would be the shell that is interrupted
-    os.write(master, b"\x03")
-    until(b"# ")
-    os.write(master, b"tty && stty size\r")
-    until(b"/dev/pts/0\r\n")
-    until(b"# ")
-    os.write(master, b"exit\r")
-    until(b"1 of 1 resolved")
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    os.close(master)
+    def status(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@pytest.mark.parametrize("runtime", ["embedded", pytest.param("docker", marks=pytest.mark.docker)])
+def test_a_person_can_take_the_agents_place(
+    stillroom: Stillroom, task: str, tmp_path: Path, runtime: str
+):
+    """With a real terminal: keys in, screen out, window size, and a verdict at the end."""
+    person = Person(tmp_path, "play", task, "--out", "out", "--runtime", runtime)
+    person.size(30, 90)
+    person.until(b"Leave the shell")  # keys typed this early wait for the shell
+    person.types(b"sed -i 's/split(\" \")/split()/' words.py; echo do''ne\r")
+    person.until(b"done\r\n")
+    person.until(b"# ")
+    person.types(b"sh -c 'echo star''ted; exec sleep 1000'\r")
+    person.until(b"started\r\n")  # before that, it would be the shell that is interrupted
+    person.types(b"\x03")
+    person.until(b"# ")
+    person.types(b"tty && stty size\r")
+    person.until(b"/dev/pts/0\r\n30 90\r\n")
+    person.until(b"# ")
+    person.size(50, 120)
+    recording = tmp_path / "out" / "rollouts" / task / "0" / "terminal.cast"
+    assert eventually(lambda: '"r", "120x50"' in recording.read_text())
+    person.types(b"stty size\r")
+    person.until(b"50 120\r\n")
+    paste = b"".join(b"%05d %s\n" % (i, b"x" * 90) for i in range(1024))
+    person.types(b"stty -echo; echo rea''dy; cat > /tmp/file; stty echo; md5sum < /tmp/file\r")
+    person.until(b"ready\r\n")
+    person.types(paste + b"\x04")
+    person.until(hashlib.md5(paste, usedforsecurity=False).hexdigest().encode())
+    person.types(b"exit\r")
+    person.until(b"1 of 1 resolved")
+    assert person.status() == 0
+    os.close(person.master)
     assert json.loads((tmp_path / "out" / "results.jsonl").read_text())["agent"] == "person"
+    check_what_was_recorded(stillroom, task, recording)
+
+
+def check_what_was_recorded(stillroom: Stillroom, task: str, recording: Path) -> None:
+    begin, end = RolloutFolder(recording.parent).read_events()
+    assert (begin["type"], begin["what"], begin["rows"], begin["cols"]) == (
+        "person",
+        "begin",
+        30,
+        90,
+    )
+    assert (end["what"], end["exit_code"]) == ("end", 0)
+    events = read_cast(recording).events
+    shown = "".join(e.data for e in events if e.code == "o").encode()
+    assert (end["bytes"], end["sha256"]) == (len(shown), hashlib.sha256(shown).hexdigest())
+    assert [e.data for e in events if e.code == "m"] == ["begin", "end"]
+    replayed = stillroom("show", "out", task, "--replay")
+    assert replayed.status == 0
+    assert "50 120\n" in replayed.out
+
+
+def test_a_person_whose_terminal_goes_away_is_judged_all_the_same(
+    stillroom: Stillroom, task: str, tmp_path: Path
+):
+    person = Person(tmp_path, "play", task, "--out", "out")
+    person.until(b"# ")
+    person.types(b"sed -i 's/split(\" \")/split()/' words.py; echo do''ne; sleep 1000\r")
+    person.until(b"done\r\n")
+    os.close(person.master)
+    assert person.status() == 0
+    result = json.loads((tmp_path / "out" / "results.jsonl").read_text())
+    assert result["verdict"]["resolved"]
+    assert result["ending"] == "submitted"
+
+
+def test_a_person_s_terminal_is_given_back_when_play_is_told_to_end(task: str, tmp_path: Path):
+    person = Person(tmp_path, "play", task, "--out", "out")
+    before = termios.tcgetattr(person.master)
+    person.until(b"# ")
+    assert termios.tcgetattr(person.master) != before
+    person.types(b"printf '\\033[?1049h'; echo do''ne\r")
+    person.until(b"done\r\n")
+    os.kill(person.pid, signal.SIGTERM)
+    person.until(b"\x1b[?1049l")
+    person.until(b"error[interrupted]")
+    assert termios.tcgetattr(person.master) == before
+    assert person.status() == 130
+    os.close(person.master)
 
 
 def test_play_takes_keys_from_a_pipe_too(stillroom: Stillroom, task: str):
-    done = stillroom("play", task, stdin="sed -i 's/split(\" \")/split()/' words.py\nexit\n")
+    done = stillroom("play", task, stdin="sed -i 's/split(\" \")/split()/' words.py")
     assert done.status == 0, done.err
     assert "1 of 1 resolved" in done.out
 

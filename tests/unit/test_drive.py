@@ -1,6 +1,5 @@
 """One rollout's loop: what ends it, what it leaves on disk, and what it makes of faults."""
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import AgentFault, RuntimeFault, TerminalFault
+from sandbox.formats.asciicast import read_cast
 from sandbox.model.record import Ending, Submission
 from sandbox.model.step import Action, Keys, Observation, Run, Status, Submit
 from sandbox.model.task import Limits
@@ -166,20 +166,54 @@ def test_a_command_is_given_no_more_than_what_is_left(tmp_path: Path):
     actor = Actor(lambda _: Run("hang", 500))
     attempt = an_attempt(tmp_path, hang, limits=limits)
     assert driven(attempt, actor) == (1, Ending.TURNS)
-    (line,) = (tmp_path / "out" / "events.jsonl").read_text().splitlines()
-    assert json.loads(line)["observation"]["status"] == "timed_out"
+    action, seen = attempt.folder.read_events()
+    assert (action["action"], action["seconds"]) == ("run", 500)
+    assert seen["status"] == "timed_out"
 
 
 def test_every_step_is_on_disk_and_shown_to_the_observer(tmp_path: Path):
     watcher = Watcher()
     attempt = an_attempt(tmp_path, observer=watcher)
     driven(attempt, Script([Run("one", 5), Keys("two\n", 0.01)]))
-    events = [json.loads(e) for e in (tmp_path / "out" / "events.jsonl").read_text().splitlines()]
-    assert [e["step"] for e in events] == [1, 2]
-    assert events[0]["action"] == {"type": "run", "command": "one", "seconds": 5.0}
-    assert events[1]["action"] == {"type": "keys", "keys": "two\n", "seconds": 0.01}
-    assert events[0]["observation"]["output"] == "ran one\n"
+    events = attempt.folder.read_events()
+    assert [(e["seq"], e["step"], e["type"], e.get("action")) for e in events] == [
+        (1, 1, "action", "run"),
+        (2, 1, "observation", None),
+        (3, 2, "action", "keys"),
+        (4, 2, "observation", None),
+        (5, 3, "action", "submit"),
+    ]
+    assert (events[0]["command"], events[2]["keys"]) == ("one", "two\n")
+    assert events[1]["output"] == "ran one\n"
     assert watcher.steps == 2
+
+
+def test_what_the_terminal_shows_is_recorded(tmp_path: Path):
+    driven(an_attempt(tmp_path), Script([Run("one"), Run("two")]))
+    recording = read_cast(tmp_path / "out" / "terminal.cast")
+    assert (recording.header.width, recording.header.height) == (160, 40)
+    assert [e.data for e in recording.events if e.code == "m"] == ["one", "two"]
+    shown = "".join(e.data for e in recording.events if e.code == "o")
+    assert "ran one" in shown
+    assert "ran two" in shown
+
+
+def test_an_action_is_on_disk_before_it_is_carried_out(tmp_path: Path):
+    attempt = an_attempt(tmp_path)
+    told: list[list[str]] = []
+
+    class Peeking(Observer):
+        def stepped(self, task: object, attempt_number: int, step: object) -> None:
+            told.append([e["type"] for e in attempt.folder.read_events()])
+
+    def peek(box: FakeBox, call: Call) -> ExecResult | None:
+        if call.typed:
+            told.append([e["type"] for e in attempt.folder.read_events()])
+        return said("")
+
+    attempt = an_attempt(tmp_path, peek, observer=Peeking())
+    driven(attempt, Script([Run("one")]))
+    assert told == [["action"], ["action", "observation"]]
 
 
 @pytest.mark.parametrize("odd", [Run("a\0b"), Run("\udcff\ud800"), Run(""), Run("x", -1), Keys("", -1),

@@ -254,7 +254,12 @@ def test_a_shell_that_waits_for_its_next_command_is_told_by_its_control(terminal
     shell = terminal.shell.pid
     assert terminal.command() == "bash"
     assert (foreground.look(shell) or ("",))[0] == "control"
-    assert (foreground.look(shell, "pipe:[1]") or ("",))[0] == "other"
+    assert (foreground.look(shell, "none") or ("",))[0] == "other"
+
+
+def test_a_shell_that_has_lost_its_control_waits_for_it_in_vain(terminal):
+    assert eventually(lambda: terminal.doing() == "control")
+    assert (foreground.look(terminal.shell.pid, "pipe:[1]") or ("",))[0] == "control"
 
 
 def test_it_is_so_again_when_a_command_is_over(terminal):

@@ -37,10 +37,11 @@ class Heard(Exchange):
 
 
 def heard(*blocks: bytes, report: bytes = REPORT) -> Heard:
+    """Bash writes its report, then the mark at the end."""
     exchange = Heard()
+    exchange.from_status(report)
     for block in blocks:
         exchange.from_terminal(block)
-    exchange.from_status(report)
     return exchange
 
 
@@ -109,14 +110,25 @@ def test_what_is_no_report_is_passed_over(report):
     exchange = heard(BEGIN + b"a" + END, report=report + b"\n")
     assert not exchange.over
     exchange.from_status(REPORT)
+    exchange.from_terminal(END)
     assert exchange.over
+
+
+def test_a_mark_that_comes_before_the_report_ends_nothing():
+    exchange = heard(BEGIN + b"a" + END + b"b", report=b"")
+    exchange.from_status(REPORT)
+    assert (exchange.over, exchange.unmarked) == (False, True)
+    exchange.from_terminal(b"c" + END + b"later")
+    exchange.finish()
+    assert (exchange.over, exchange.output, bytes(exchange.aside)) == (True, b"abc", b"later")
 
 
 @given(st.lists(st.integers(0, 10_000), max_size=8))
 def test_a_report_arrives_in_pieces(places):
-    exchange = heard(BEGIN + END, report=b"")
+    exchange = heard(BEGIN, report=b"")
     for piece in cut(b"D%s;0;/\n" % OTHER + REPORT, places):
         exchange.from_status(piece)
+    exchange.from_terminal(END)
     assert exchange.over
 
 
@@ -135,16 +147,17 @@ def test_a_late_report_needs_the_mark_to_be_asked_for():
 
 def test_a_command_whose_beginning_was_not_marked_is_over_all_the_same():
     exchange = heard(b"before", report=b"R%s;2;/\n" % NONCE)
-    exchange.begin()
+    exchange.doubt()
     exchange.from_terminal(b"x" + END)
-    assert (exchange.over, exchange.output, bytes(exchange.aside)) == (True, b"x", b"before")
+    assert (exchange.over, exchange.output, bytes(exchange.aside)) == (True, b"", b"beforex")
 
 
 def test_in_pipe_mode_the_terminal_is_aside():
     exchange = Heard(tty=False)
     exchange.from_terminal(b"Password: ")
-    exchange.from_output(BEGIN + b"out" + END)
+    exchange.from_output(BEGIN + b"out")
     exchange.from_status(REPORT)
+    exchange.from_output(END)
     assert (exchange.over, exchange.output, bytes(exchange.aside)) == (True, b"out", b"Password: ")
 
 

@@ -7,7 +7,7 @@ from sandbox.runtime.terminal import lines
 from sandbox.runtime.terminal.sink import Sink
 
 _ANY_MARK = re.compile(rb"\x1b\]7133;[12]\d{16}\x07")
-_OURS = re.compile(rb"[^\n]*(?:7133;[12]\d{16}|'[DR]\d{16};)[^\n]*\n?")
+_OURS = re.compile(rb"[^\n]*(?:7133;[12]\d{16}|'[DR]\d{16};|\b_\d{16}\b)[^\n]*\n?")
 """What `set -v` and `set -x` show of our own lines."""
 _SAID_BYTES = 1 << 16
 """A report is shorter; what is longer is none."""
@@ -136,7 +136,7 @@ class Exchange:
 
 
 def without_marks(data: bytes) -> bytes:
-    if b"7133;" not in data and b"builtin printf" not in data:
+    if b"7133;" not in data and b"builtin" not in data and b" _" not in data:
         return data
     return _OURS.sub(b"", _ANY_MARK.sub(b"", data))
 

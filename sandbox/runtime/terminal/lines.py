@@ -22,7 +22,10 @@ NONCE_DIGITS = 16
 _MARK = b"\x1b]7133;"
 MARK_BYTES = len(_MARK) + 1 + NONCE_DIGITS + 1
 BEGIN, END = b"1", b"2"
-_ENABLE = b"\\builtin enable builtin printf eval unset return :\n"
+_ENABLE = (
+    b"\\builtin enable builtin printf eval unset return :\n\\builtin unalias \\{ \\} 2>/dev/null\n"
+)
+"""What our lines cannot be without."""
 _REPORT = re.compile(rb"([DR])(\d{16});(\d{1,3});(.*)", re.DOTALL)
 _ESCAPES = {0x5C: b"\\\\", 0x27: b"\\'", 0x0A: b"\\n", 0x09: b"\\t", 0x0D: b"\\r"}
 _PLAIN = {"n": b"\n", "t": b"\t", "r": b"\r", "E": b"\x1b", "e": b"\x1b", "a": b"\a", "b": b"\b",
@@ -55,34 +58,31 @@ def setup(nonce: bytes) -> bytes:
 def command(text: bytes, nonce: bytes, *, last: int, tty: bool, stdin: bytes | None) -> bytes:
     """The two lines for `text`, in which `$?` is `last` at first.
 
-    Aliases of words with a meaning, as `{`, reach no line whose words all begin with a backslash,
-    or with a name that nobody knows before.
+    Names that hold the number cannot have been taken before, nor made readonly.
     """
     where, name = TERMINAL if tty else OUTPUT, b"_" + nonce
-    run = b"\\builtin eval " + quote(text) + _redirections(tty=tty, stdin=stdin)
+    begin = _show(BEGIN, nonce, where)
     if last:
         # A function, for nothing else can set any status without a process; gone at once.
-        sets = b"%s() { \\builtin unset -f %s; \\builtin return %d; }" % (name, name, last & 0xFF)
-        first = b"\\builtin eval %s 2>/dev/null; %s; %s && \\builtin :; "
-        run = first % (quote(sets), _show(BEGIN, nonce, where), name) + run
-    else:
-        run = _show(BEGIN, nonce, where) + b"; " + run
+        body = b"\\builtin unset -f %s; %s; \\builtin return %d" % (name, begin, last & 0xFF)
+        begin = b"%s() { %s; } 2>/dev/null; %s && \\builtin :" % (name, body, name)
+    run = b"\\builtin eval " + quote(text) + _redirections(tty=tty, stdin=stdin)
     # The status is kept when it could not be told.
-    report = b"; ".join(
-        (
-            _say(b"D", nonce, b'"$%s" "${PWD-}"' % name) + b" && \\builtin unset -v " + name,
-            _show(END, nonce, where),
-            b"PS1=",
-        )
+    told = _say(b"D", nonce, b'"$%s" "${PWD-}"' % name) + b" && \\builtin unset -v " + name
+    last_mark = _show(END, nonce, where)
+    end = b"{ %s=$?; %s; %s; PS1=; \\builtin enable eval; } >/dev/null 2>&1" % (
+        name,
+        told,
+        last_mark,
     )
-    told = b"%s=$?; \\builtin eval %s >/dev/null 2>&1\n" % (name, quote(report))
-    return run + b"; " + told + _say(b"R", nonce, b'"$?" "${PWD-}"') + b"\n"
+    late = _say(b"R", nonce, b'"$?" "${PWD-}"')
+    return begin + b"; " + run + b"; " + end + b"\n" + late + b"\n"
 
 
 def show_end(nonce: bytes, *, tty: bool) -> bytes:
     """The mark at the end once more: when the report came late.
 
-    It may have come late because a builtin that is needed was switched off.
+    It may have come late because something that is needed was switched off.
     """
     return _ENABLE + _show(END, nonce, TERMINAL if tty else OUTPUT) + b"\n"
 

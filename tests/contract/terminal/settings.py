@@ -36,7 +36,7 @@ SETTINGS = (
         before=("set -x",),
         after=("set +x",),
         piped="++ echo a\na\n",
-        background=ANY,
+        beside=like(r"(\+ builtin eval 'echo a'\n)?"),
         why="the terminal's own words are commands, too",
     ),
     Case(
@@ -64,7 +64,7 @@ SETTINGS = (
         "a\n",
         before=("PS0='zero '",),
         after=("PS0=",),
-        background=like("(zero )+"),
+        background=like("(zero )*"),
         why="bash prints it before each line that it reads",
     ),
     Case(
@@ -73,7 +73,7 @@ SETTINGS = (
         "a\n",
         before=("PROMPT_COMMAND='echo PC'",),
         after=("unset PROMPT_COMMAND",),
-        background=like("(PC\n)+"),
+        background=like("(PC\n)*"),
         why="bash runs it before each line that it reads",
     ),
     Case("PROMPT_COMMAND is true", "false", "", 1, before=("PROMPT_COMMAND=true",)),
@@ -92,8 +92,8 @@ SETTINGS = (
         before=("trap 'echo D' DEBUG",),
         after=("trap - DEBUG",),
         piped="D\na\n",
-        background=ANY,
-        why="eval is a command, too",
+        background=like("(D\n)*"),
+        why="eval is a command, too, and so are the lines around it",
     ),
     Case(
         "a trap for DEBUG that exits", "trap 'exit 9' DEBUG", "", 9, Status.RESTARTED, stays=False
@@ -171,7 +171,6 @@ SETTINGS = (
         stays=False,
         why="the command is not run: nobody was there",
     ),
-    Case(),
     Case("set -o noclobber, noglob, physical", "echo * a", "* a\n", before=("set -C -f -P",)),
     Case("set -n", "echo a", "a\n", before=("set -n",)),
     Case("set -k -h -B -m off", "echo a", "a\n", before=("set +h +B +m; set -k",)),

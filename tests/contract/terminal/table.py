@@ -32,6 +32,8 @@ class Case:
     beside: Wanted | None = None
     """And in pipe mode, when it is another."""
     seconds: float | None = None
+    waits: bool = False
+    """For input, and that is told."""
     why: str = ""
     """Why it is no exact text that is wanted, or an unlikely one."""
     stays: bool = True

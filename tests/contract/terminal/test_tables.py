@@ -34,7 +34,7 @@ def rows(table: tuple[Case, ...], *, breaks_box: bool = False) -> list[object]:
 
 def faults(case: Case, mode: Mode, box: Box) -> list[str]:
     """Run it in a terminal of its own; what is not as it should be."""
-    with Terminal(box, cwd="/root", command_seconds=SECONDS, output_bytes=1 << 16) as terminal:
+    with Terminal(box, cwd="/root", command_seconds=SECONDS, output_bytes=1 << 20) as terminal:
         run = partial(_run, terminal, mode)
         found: list[str] = []
         run("export KEPT=42")
@@ -63,7 +63,9 @@ def _compare(found: list[str], case: Case, mode: Mode, seen: Observation) -> Non
         found.append(f"beside it: {case.wanted_beside(mode)!r}, {seen.background[:500]!r} came")
     if (seen.exit_code, seen.status) != (case.code, case.status):
         found.append(f"{case.status}, {case.code} was wanted, {seen.status}, {seen.exit_code} came")
-    if seen.limit or seen.truncated:
+    told = f"the time limit of {case.seconds} seconds was reached" if case.seconds else ""
+    told += ", while it waited for input" if case.waits else ""
+    if seen.limit != told or seen.truncated:
         found.append(f"limit {seen.limit!r}, truncated {seen.truncated}")
     if case.seconds and seen.seconds > case.seconds + ENDED_WITHIN:
         found.append(f"it took {seen.seconds:.1f} s to end it")
