@@ -35,7 +35,7 @@ def test_a_program_that_takes_single_keys_gets_just_these(box: Box):
     script = "import os, tty; tty.setraw(0); print(len(os.read(0, 1)), flush=True); n = 1\n"
     script += "while n < 9000: n += len(os.read(0, 65536).replace(b'\\4', b''))\nprint(n)"
     with Terminal(box, cwd="/root", command_seconds=30, output_bytes=4096) as terminal:
-        terminal.do(Run(f"python3 -c \"{script}\"", on_timeout="keep"))
+        terminal.do(Run(f'python3 -c "{script}"', on_timeout="keep"))
         over = terminal.do(Keys("k" * 9000, until="exit", seconds=30))
         assert (over.status, over.exit_code) == (Status.EXITED, 0)
         assert over.output.split() == ["1", "9000"]
