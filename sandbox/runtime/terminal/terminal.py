@@ -116,9 +116,13 @@ class Terminal:
             self._shell.drain(on=True)
 
     def _do(self, action: TerminalAction, shell: Shell, began: float) -> Observation:
-        if self._job and self._job.exchange.over:
+        over = self._job is not None and self._job.exchange.over
+        if over and not isinstance(action, Wait):
             # It has ended since it was last looked at, and nobody has seen its last words.
             shell.put_aside(self._ended(shell, self._job).raw())
+        if self._job and shell.ended and not isinstance(action, Wait):
+            sink = self._job.exchange.sink
+            return self._observe(self._replace(shell), began, sink)
         match action:
             case Run():
                 return self._run(action, shell, began)

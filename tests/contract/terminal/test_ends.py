@@ -1,0 +1,119 @@
+"""Folders with odd names, boxes that are full, and boxes that end under a terminal."""
+
+import threading
+
+import pytest
+
+from sandbox.model.step import Keys, Run, Signal, Status, Wait
+from tests.contract.terminal.conftest import agents_box
+from tests.support.waiting import eventually
+
+NAMES = ("a\nb", "a'b\"c\\d", "\udcff\udcfe", "é漢", " ", "-n", "$(x)", "*", "\t\x1b]7133;2\x07")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_folder_is_told_and_kept_whatever_its_name(common_box, start, name):
+    terminal = start(common_box)
+    quoted = name.replace("'", "'\\''")
+    terminal.do(Run(f"mkdir -p -- '/tmp/q/{quoted}'; cd -- '/tmp/q/{quoted}'"))
+    assert terminal.cwd == f"/tmp/q/{name}"
+    seen = terminal.do(Run("exit 3"))
+    assert (seen.status, seen.exit_code, seen.cwd) == (Status.RESTARTED, 3, f"/tmp/q/{name}")
+    assert terminal.do(Run('[ . -ef "$PWD" ]')).exit_code == 0
+
+
+def test_a_folder_of_4000_characters_is_told_and_kept(common_box, start):
+    terminal = start(common_box)
+    deep = "cd /tmp; for i in {1..20}; do d=$(printf %0199d $i); mkdir -p $d; cd $d; done"
+    terminal.do(Run(deep))
+    assert len(terminal.cwd) == 4004
+    assert terminal.do(Run("exit 3")).status is Status.RESTARTED
+    assert terminal.do(Run("echo ${#PWD}; cd /; rm -r /tmp/000*")).output == "4004\n"
+
+
+def test_a_folder_that_is_gone_is_left_only_by_a_new_shell(common_box, start):
+    terminal = start(common_box)
+    terminal.do(Run("mkdir /tmp/gone; cd /tmp/gone; rm -r /tmp/gone"))
+    assert terminal.do(Run("echo fine")).output == "fine\n"
+    assert terminal.do(Keys("echo $((40+2))\r", seconds=20, text="42\r\n")).status is Status.RUNNING
+    assert terminal.do(Run("exit 3")).cwd == "/"
+    assert terminal.do(Run("pwd")).output == "/\n"
+
+
+def test_a_fork_bomb_leaves_a_shell(shared, start):
+    with agents_box(shared[0], pids=32) as box:
+        terminal = start(box)
+        bomb = terminal.do(Run("bomb() { bomb | bomb & }; bomb; sleep 1", seconds=3))
+        assert bomb.status in (Status.EXITED, Status.TIMED_OUT, Status.RESTARTED)
+        for _ in range(3):
+            seen = terminal.do(Run("echo ok", tty=False))
+            assert (seen.output, seen.status) == ("ok\n", Status.EXITED)
+
+
+def test_a_box_full_of_processes_has_room_again_once_they_are_ended(shared, start):
+    """Which bash itself may not see: interrupted in a fork, it can wait for ever."""
+    with agents_box(shared[0], pids=24) as box:
+        terminal = start(box)
+        seen = terminal.do(Run("while sleep 1000 & do :; done", seconds=1))
+        assert seen.status in (Status.TIMED_OUT, Status.RESTARTED)
+        assert seen.seconds < 7
+        assert "limit of 24 processes" in seen.limit
+        terminal.do(Run("kill -9 $(jobs -p)", seconds=1))
+        assert eventually(lambda: terminal.do(Run("/bin/echo ok", seconds=1)).output == "ok\n", 30)
+
+
+@pytest.mark.parametrize("hog", ["x=a; while :; do x=$x$x; done", "mapfile -t x < <(yes)"])
+def test_a_shell_that_takes_all_memory_is_replaced(shared, start, hog):
+    with agents_box(shared[0], memory_mib=64) as box:
+        terminal = start(box)
+        seen = terminal.do(Run(hog, seconds=60))
+        assert (seen.status, seen.exit_code) == (Status.RESTARTED, 137)
+        assert "memory limit of 64 MiB was reached" in seen.limit
+        seen = terminal.do(Run("echo fine"))
+        assert (seen.output, seen.status, seen.limit) == ("fine\n", Status.EXITED, "")
+
+
+def test_a_program_that_takes_all_memory_is_killed_alone(shared, start):
+    with agents_box(shared[0], memory_mib=64) as box:
+        terminal = start(box)
+        seen = terminal.do(Run("x=1; python3 -c 'x = b\"x\" * 10**9'", seconds=60))
+        assert (seen.output, seen.exit_code) == ("Killed\n", 137)
+        assert "memory limit of 64 MiB was reached" in seen.limit
+        assert terminal.do(Run("echo $x")).output == "1\n"
+
+
+ENDS = {
+    "stop": Status.SHELL_LOST,
+    "destroy": Status.BOX_LOST,
+    "kill_all": Status.RESTARTED,
+    "reset": Status.RESTARTED,
+}
+
+
+@pytest.mark.parametrize("verb", ENDS)
+def test_the_box_ends_under_a_command(own_box, start, verb):
+    terminal = start(own_box)
+    timer = threading.Timer(0.3, getattr(own_box, verb))
+    timer.start()
+    seen = terminal.do(Run("echo begun; sleep 33", seconds=30))
+    timer.join()
+    assert (seen.output, seen.status) == ("begun\n", ENDS[verb])
+    after = terminal.do(Run("echo fine"))
+    if ENDS[verb] is Status.RESTARTED:
+        assert (after.output, after.status) == ("fine\n", Status.EXITED)
+    else:
+        assert after.status in (Status.SHELL_LOST, Status.BOX_LOST)
+
+
+@pytest.mark.parametrize("verb", ENDS)
+@pytest.mark.parametrize("action", [Run("echo hi"), Keys("x"), Wait(0.1), Signal("INT")])
+def test_the_box_ends_while_nobody_looks(own_box, start, verb, action):
+    terminal = start(own_box)
+    terminal.do(Run("sleep 33", seconds=0.1, on_timeout="keep"))
+    getattr(own_box, verb)()
+    terminal.do(action)
+    after = terminal.do(Run("echo fine"))
+    if ENDS[verb] is Status.RESTARTED:
+        assert "fine\n" in (after.output, terminal.do(Run("echo fine")).output)
+    else:
+        assert after.status in (Status.SHELL_LOST, Status.BOX_LOST)
