@@ -12,12 +12,9 @@ they are used up is a subject of its own. Timings are of this machine, now: comp
 """
 
 import argparse
-import json
 import random
 import secrets
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -26,25 +23,23 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.errors import Fault
-from sandbox.runtime.base import Image
 from sandbox.runtime.docker import DockerRuntime
 from sandbox.runtime.embedded.host import EmbeddedRuntime
 from sandbox.runtime.store import Store
-from tests.bench import loads, machine, report
+from tests.bench import engine, loads, machine, report
 from tests.bench.clock import TROUBLE, Clock, Subject
-from tests.bench.figures import broken, write_section
 from tests.bench.others import Bubblewrap, DockerRun, NaiveSdk, Raw
 from tests.bench.product import InARow, Pooled, Product, spec_of
+from tests.bench.program import Bench, plain, run, say
 from tests.support.tinyimage import tiny_image
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "benchmarks.md"
 JOBS = (1, 2, 8, 32)
 IDLE_CONTAINERS = 10
 TIRED = 3
 """A subject that fails so often is left out."""
 
 
-class Bench:
+class Turns:
     """One run: its place, its subjects, and what was found."""
 
     def __init__(self, options: argparse.Namespace, stack: ExitStack) -> None:
@@ -84,7 +79,7 @@ class Bench:
         rounds = self._options.rounds
         tired = dict.fromkeys(self._clocks, 0)
         for number in range(rounds + 1):
-            _say(f"round {number} of {rounds}")
+            say(f"round {number} of {rounds}")
             turns = list(self._subjects)
             random.Random(number).shuffle(turns)
             for subject in turns:
@@ -110,12 +105,12 @@ class Bench:
             for name, cycle in cycles.items():
                 found[name] = {}
                 for jobs in JOBS:
-                    _say(f"throughput of {name}, {jobs} concurrent")
+                    say(f"throughput of {name}, {jobs} concurrent")
                     found[name][str(jobs)] = loads.throughput(cycle, jobs, seconds)
         return found
 
     def idle(self) -> dict[str, Any]:
-        _say("memory and disk at rest")
+        say("memory and disk at rest")
         boxes = self._options.idle
         found = {"embedded": loads.idle_embedded(self._store, self._image, boxes)}
         if self._sdk:
@@ -129,7 +124,7 @@ class Bench:
         sizes = (self._options.small_mib, self._options.big_mib)
         images = {}
         for mib in sizes:
-            _say(f"writing an image of {mib} MiB")
+            say(f"writing an image of {mib} MiB")
             images[f"{mib} MiB"] = loads.padded(self._image, self._store, mib)
         return {"ms": loads.by_image_size(self._store, images, self._options.rounds)}
 
@@ -153,68 +148,36 @@ class Bench:
         return subject
 
     def _load(self) -> bool:
-        """Have the image in the engine; when it was not there before, it goes in the end."""
-        runtime = DockerRuntime(self._store)
-        there = _engine_has(self._image)
         try:
-            runtime.create(spec_of(self._image)).destroy()
+            engine.load(self._store, self._image, self._stack)
         except (Fault, OSError) as e:
             self.left_out["docker"] = str(e)
             return False
-        finally:
-            runtime.close()
-        if not there:
-            self._stack.callback(_docker, "image", "rm", self._image.digest)
         return True
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    found: dict[str, Any] = {"machine": machine.facts(), "options": _plain(options)}
+    found: dict[str, Any] = {"machine": machine.facts(), "options": plain(options)}
     with ExitStack() as stack:
-        bench = Bench(options, stack)
-        bench.open()
-        clocks = bench.take_turns()
-        bench.close_subjects()
+        turns = Turns(options, stack)
+        turns.open()
+        clocks = turns.take_turns()
+        turns.close_subjects()
         found["ms"] = {
             name: {measure: [round(x, 3) for x in ms] for measure, ms in clock.ms.items()}
             for name, clock in clocks.items()
         }
         found["failed"] = {name: clock.failed for name, clock in clocks.items() if clock.failed}
-        found["throughput"] = bench.throughput()
-        found["idle"] = bench.idle()
-        found["images"] = bench.images()
-        found["left_out"] = bench.left_out
+        found["throughput"] = turns.throughput()
+        found["idle"] = turns.idle()
+        found["images"] = turns.images()
+        found["left_out"] = turns.left_out
     found["machine"]["load_after"] = machine.load()
     found["bounds"] = [bound.as_json() for bound in report.bounds(found)]
     return found
 
 
-def main() -> int:
-    options = _options()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after ^C
-    if options.table or options.write_docs:
-        text = report.tables(json.loads((options.table or options.write_docs).read_bytes()))
-        if options.write_docs:
-            write_section(PAGE, "boxes", text)
-        else:
-            print(text)
-        return 0
-    try:
-        found = measure(options)
-    except KeyboardInterrupt:
-        _say("stopped; everything was removed")
-        return 130
-    options.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(report.tables(found))
-    return 1 if options.strict and broken(found["bounds"]) else 0
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="ci/bench boxes",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--rounds", type=int, default=15, help="of each subject (15)")
     add("--seconds", type=float, default=6.0, help="of each throughput (6)")
@@ -224,25 +187,11 @@ def _options() -> argparse.Namespace:
     add("--bwrap", default="bwrap", help="the bubblewrap to use; with --overlay from 0.11 on")
     add("--no-docker", action="store_true", help="leave all of Docker out")
     add("--quick", action="store_true", help="3 rounds, 2 seconds, 5 boxes, no image sizes")
-    add("--strict", action="store_true", help="exit code 1 when a bound does not hold")
-    add("--out", type=Path, default=Path("bench-boxes.json"), help="bench-boxes.json")
-    add("--table", type=Path, metavar="JSON", help="only print the tables of a finished run")
-    add(
-        "--write-docs",
-        type=Path,
-        nargs="?",
-        const=Path("bench-boxes.json"),
-        metavar="JSON",
-        help="only put them into the documentation",
-    )
-    options = parser.parse_args()
+
+
+def _settle(options: argparse.Namespace) -> None:
     if options.quick:
         options.rounds, options.seconds, options.idle = 3, 2.0, 5
-    return options
-
-
-def _plain(options: argparse.Namespace) -> dict[str, Any]:
-    return {k: v for k, v in vars(options).items() if isinstance(v, (int, float, str, bool))}
 
 
 def _close_quietly(subject: Subject) -> None:
@@ -251,20 +200,13 @@ def _close_quietly(subject: Subject) -> None:
         subject.close()
 
 
-def _engine_has(image: Image) -> bool:
-    return _docker("image", "inspect", image.digest) == 0
-
-
-def _docker(*words: str) -> int:
-    try:
-        return subprocess.run(["docker", *words], capture_output=True, check=False).returncode
-    except OSError:
-        return 127
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    program = Bench(
+        name="boxes",
+        about=__doc__,
+        arguments=_arguments,
+        settle=_settle,
+        measure=measure,
+        tables=report.tables,
+    )
+    sys.exit(run(program))

@@ -10,8 +10,6 @@ with a sleeper and two daemons; every 5 ms we look whether a process, mount or c
 """
 
 import argparse
-import json
-import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -23,10 +21,10 @@ from sandbox.runtime.base import Image
 from sandbox.runtime.store import Store
 from tests.bench import alive, cycles, kills, machine
 from tests.bench.clock import TROUBLE
-from tests.bench.figures import Bound, bounds_table, broken, growth_table, number, write_section
+from tests.bench.figures import Bound, bounds_table, growth_table, number
+from tests.bench.program import Bench, run, say
 from tests.support.tinyimage import tiny_image
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "benchmarks.md"
 LEAST_KILLS = 10
 
 
@@ -39,10 +37,10 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             for found["cycles"] in cycles.run(store, image, options.cycles, options.jobs):
                 _progress(found["cycles"])
         if options.alive:
-            _say(f"{options.alive} boxes at once")
+            say(f"{options.alive} boxes at once")
             found["alive"] = alive.run(store, image, options.alive)
         for number_of_kill in range(options.kills):
-            _say(f"kill {number_of_kill + 1} of {options.kills}")
+            say(f"kill {number_of_kill + 1} of {options.kills}")
             found["kills"].append(kills.embedded(store, image))
         if options.docker:
             found["docker"] = _killed_docker(store, image, options.kills)
@@ -54,7 +52,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 def _killed_docker(store: Store, image: Image, count: int) -> list[dict[str, Any]]:
     found = []
     for number_of_kill in range(max(1, count // 4)):
-        _say(f"kill {number_of_kill + 1} of a run with Docker")
+        say(f"kill {number_of_kill + 1} of a run with Docker")
         try:
             found.append(kills.docker(store, image))
         except TROUBLE as e:  # half an hour of other figures must not go with it
@@ -130,62 +128,23 @@ def _kill_words(found: list[dict[str, Any]]) -> str:
     )
 
 
-def main() -> int:
-    options = _options()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after ^C
-    if options.table or options.write_docs:
-        text = tables(json.loads((options.table or options.write_docs).read_bytes()))
-        if options.write_docs:
-            write_section(PAGE, "endurance", text)
-        else:
-            print(text)
-        return 0
-    try:
-        found = measure(options)
-    except KeyboardInterrupt:
-        _say("stopped; everything was removed")
-        return 130
-    options.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(tables(found))
-    return 1 if options.strict and broken(found["bounds"]) else 0
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="ci/bench endurance",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--cycles", type=int, default=10_000, help="create, a command, destroy (10,000); 0: none")
     add("--jobs", type=int, default=2, help="cycles at one time (2)")
     add("--alive", type=int, default=500, help="boxes alive at one time (500); 0: none")
     add("--kills", type=int, default=11, help=f"{LEAST_KILLS} at least for a median; 0: none (11)")
     add("--docker", action="store_true", help="kill runs with Docker as well")
-    add("--strict", action="store_true", help="exit code 1 when a bound does not hold")
-    default = Path("bench-endurance.json")
-    add("--out", "--json", type=Path, default=default, help=str(default))
-    add("--table", type=Path, metavar="JSON", help="only print the tables of a finished run")
-    add(
-        "--write-docs",
-        type=Path,
-        nargs="?",
-        const=default,
-        metavar="JSON",
-        help="only put them into the documentation",
-    )
-    return parser.parse_args()
 
 
 def _progress(found: dict[str, Any]) -> None:
     last = found["samples"][-1]
     shown = ", ".join(f"{name} {value:g}" for name, value in last.items())
-    _say(f"{found['cycles']} cycles, {found['failed']} failed, {found['seconds']} s: {shown}")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    say(f"{found['cycles']} cycles, {found['failed']} failed, {found['seconds']} s: {shown}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program = Bench(
+        name="endurance", about=__doc__, arguments=_arguments, measure=measure, tables=tables
+    )
+    sys.exit(run(program))

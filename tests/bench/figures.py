@@ -75,6 +75,17 @@ def medians(values: Values) -> dict[str, dict[str, float]]:
     }
 
 
+def percentile(found: Sequence[float], percent: int) -> float | None:
+    """The least that so many percent do not exceed; None of nothing."""
+    ordered = sorted(found)
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)] if ordered else None
+
+
+def middle(found: Sequence[float]) -> float | None:
+    """The median; None of nothing."""
+    return median(found) if found else None
+
+
 def quotient(one: float | None, other: float | None) -> float | None:
     """None when either is missing, or there is nothing to divide by."""
     return None if one is None or not other else one / other

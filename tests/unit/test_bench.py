@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench import clock, cycles, endurance, report
+from tests.bench import clock, cycles, endurance, flood, latency, report, termreport
 from tests.bench.clock import Clock
 from tests.bench.figures import (
     Bound,
@@ -12,7 +12,9 @@ from tests.bench.figures import (
     broken,
     growth,
     medians,
+    middle,
     number,
+    percentile,
     quotient,
     replace_section,
     spread,
@@ -170,6 +172,77 @@ def test_a_kill_that_left_something_does_not_hold():
     found = {"cycles": {}, "alive": {}, "kills": [kill, kill | {"ms": None}]}
     left = [b.holds for b in endurance.bounds(found)]
     assert left == [None, False, False, True]
+
+
+def test_a_percentile_is_one_of_what_was_measured():
+    assert percentile(list(range(1, 1001)), 99) == 990
+    assert percentile([7.0], 99) == 7.0
+    assert percentile([], 99) is None
+    assert middle([]) is None
+
+
+def test_a_flood_knows_how_much_it_prints_on_a_terminal_and_into_a_pipe():
+    numbers, line, pairs = flood.floods(part=50_000)
+    assert numbers.expected("pipe") == sum(len(f"{n}\n") for n in range(1, 101))
+    assert numbers.expected("tty") == numbers.expected("pipe") + 100
+    assert (line.expected("tty"), pairs.expected("pipe")) == (2002, pairs.lines * 2)
+
+
+def terminal_run(**parts: Any) -> dict[str, Any]:
+    return {"machine": MACHINE, "options": {"quick": False}, "bounds": [], "left": []} | parts
+
+
+def terminal_bound(found: dict[str, Any], words: str) -> Bound:
+    return next(b for b in termreport.bounds(found) if b.words.startswith(words))
+
+
+def test_our_terminal_is_held_to_a_bare_one_and_to_another():
+    ms = {latency.BARE: [0.1, 0.2, 9.0], "embedded, tty": [0.8], latency.REX: [160.0]}
+    found = terminal_run(latency={"ms": ms, "versions": {}, "left_out": {}})
+    assert terminal_bound(found, "`true`, embedded, tty").figure == 4
+    assert terminal_bound(found, "`true`, SWE-ReX to embedded, tty").holds is True
+    assert terminal_bound(found, "`true`, docker, pipe").holds is None
+
+
+def test_what_a_terminal_run_leaves_behind_does_not_hold():
+    assert terminal_bound(terminal_run(left=["process 7"]), "left over").holds is False
+
+
+def test_output_that_was_counted_wrong_or_shown_too_long_does_not_hold():
+    one = {"seconds": 2.0, "bytes": 5, "expected": 6, "shown": 70_000, "grown_mib": 1.0}
+    floods = {"seq": {flood.BARE: [{"seconds": 1.0, "bytes": 6}], "embedded, tty": [one]}}
+    found = terminal_run(throughput={"floods": floods, "left_out": {}})
+    holds = {b.words: b.holds for b in termreport.bounds(found)}
+    assert holds == {
+        "seq: tty, speed to a bare loop's": True,
+        "much output: growth of our memory": True,
+        "much output: observations over their limit": False,
+        "much output: bytes counted wrong": False,
+        "left over in the end": True,
+    }
+
+
+def test_a_section_that_was_not_asked_for_has_no_bounds_and_no_table():
+    assert [b.words for b in termreport.bounds(terminal_run())] == ["left over in the end"]
+    assert "SWE-ReX" not in termreport.tables(terminal_run())
+
+
+def test_a_terminal_report_names_who_was_not_here_and_what_was_wrong():
+    alive = {
+        "wanted": 2, "boxes": 1, "open_seconds": 0.1, "running": 2, "answered": 1,
+        "mib_per_terminal": 0.1, "errors": ["after INT: running"],
+    }  # fmt: skip
+    kinds = {"embedded": {"runs": 9, "alarms": ["sleep 1"], "failed": [], "cat_ms": [5.0, None]}}
+    found = terminal_run(
+        latency={"ms": {}, "versions": {}, "left_out": {latency.TMUX: "not here: no tmux"}},
+        many={"alive": alive, "rates": {}, "left_out": {}},
+        input={"kinds": kinds, "left_out": {}},
+    )
+    found["bounds"] = [b.as_json() for b in termreport.bounds(found)]
+    shown = termreport.tables(found)
+    for words in ("- libtmux: not here: no tmux", "- after INT: running", "- embedded: sleep 1"):
+        assert words in shown
+    assert sum(b["holds"] is False for b in found["bounds"]) == 3
 
 
 def test_a_failure_is_noted_and_the_round_goes_on():

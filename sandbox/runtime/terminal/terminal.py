@@ -15,6 +15,7 @@ from sandbox.runtime.terminal import keys, lines
 from sandbox.runtime.terminal.ending import interrupt, signalled
 from sandbox.runtime.terminal.exchange import Exchange
 from sandbox.runtime.terminal.follow import Came, Follower
+from sandbox.runtime.terminal.paste import whole
 from sandbox.runtime.terminal.shell import OUTPUT_BYTES, Shell
 from sandbox.runtime.terminal.sink import SPOOLED_BYTES, Sink
 from sandbox.runtime.terminal.tape import Tape
@@ -160,7 +161,7 @@ class Terminal:
             job.exchange.sink.fold()
         self._tape.marker(f"keys: {typed[:_LABEL].decode('utf-8', 'replace')!r}")
         data = typed + b"".join(code for code in codes if code)
-        shell.type(data, max(action.seconds, 0.0))
+        shell.type(whole(data, self._box, shell.pid), max(action.seconds, 0.0))
         came = job.follower.follow(began + action.seconds, action.until, text=text)
         return self._seen(came, shell, job, began, keep=True, screen=action.screen)
 
