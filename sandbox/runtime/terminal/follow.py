@@ -96,9 +96,11 @@ class Follower:
             watcher.heard(now)
 
     def _ask_for_mark(self, now: float) -> None:
+        exchange = self._exchange
         if not self._asked:
             self._asked = now
-            self._exchange.doubt()
-            self._shell.send(lines.show_end(self._exchange.nonce, tty=self._exchange.tty))
+            exchange.doubt()
+            late = exchange.report is not None and exchange.report.late
+            self._shell.send(lines.show_end(exchange.nonce, tty=exchange.tty, late=late))
         elif now - self._asked > _MARK_SECONDS:
-            self._exchange.close()  # the terminal does not take it
+            exchange.close()  # the terminal does not take it

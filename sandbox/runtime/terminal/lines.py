@@ -23,9 +23,10 @@ _MARK = b"\x1b]7133;"
 MARK_BYTES = len(_MARK) + 1 + NONCE_DIGITS + 1
 BEGIN, END = b"1", b"2"
 _ENABLE = (
-    b"\\builtin enable builtin printf eval unset return :\n\\builtin unalias \\{ \\} 2>/dev/null\n"
+    b"\\builtin enable builtin printf eval unset return : || \\builtin :\n"
+    b"\\builtin unalias \\{ \\} 2>/dev/null || \\builtin :\n"
 )
-"""What our lines cannot be without."""
+"""What our lines cannot be without. It never fails: the shell may be one that ends then."""
 _REPORT = re.compile(rb"([DR])(\d{16});(\d{1,3});(.*)", re.DOTALL)
 _ESCAPES = {0x5C: b"\\\\", 0x27: b"\\'", 0x0A: b"\\n", 0x09: b"\\t", 0x0D: b"\\r"}
 _PLAIN = {"n": b"\n", "t": b"\t", "r": b"\r", "E": b"\x1b", "e": b"\x1b", "a": b"\a", "b": b"\b",
@@ -79,12 +80,12 @@ def command(text: bytes, nonce: bytes, *, last: int, tty: bool, stdin: bytes | N
     return begin + b"; " + run + b"; " + end + b"\n" + late + b"\n"
 
 
-def show_end(nonce: bytes, *, tty: bool) -> bytes:
-    """The mark at the end once more: when the report came late.
+def show_end(nonce: bytes, *, tty: bool, late: bool) -> bytes:
+    """The mark at the end once more.
 
-    It may have come late because something that is needed was switched off.
+    A report may be late because something was switched off that is needed.
     """
-    return _ENABLE + _show(END, nonce, TERMINAL if tty else OUTPUT) + b"\n"
+    return (_ENABLE if late else b"") + _show(END, nonce, TERMINAL if tty else OUTPUT) + b"\n"
 
 
 def mend(nonce: bytes) -> bytes:

@@ -295,10 +295,19 @@ class Terminal:
         return Status.STOPPED if limit else Status.SHELL_LOST
 
     def _fresh(self) -> Shell:
-        rows, cols = self._size
-        shell = Shell(self._box, self._existing_cwd(), rows=rows, cols=cols, tape=self._tape)
+        cwd = self._existing_cwd()
+        try:
+            shell = self._start(cwd)
+        except RuntimeFault:
+            if cwd == "/" or self._box.lost():
+                raise
+            shell = self._start("/")  # not every engine takes every name
         self._cwd = shell.cwd
         return shell
+
+    def _start(self, cwd: str) -> Shell:
+        rows, cols = self._size
+        return Shell(self._box, cwd, rows=rows, cols=cols, tape=self._tape)
 
     def _existing_cwd(self) -> str:
         """Where the shell was, if that is still there."""

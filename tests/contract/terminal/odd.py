@@ -25,7 +25,12 @@ INVENTED = (
 )
 FORGED = like(re.escape(f"stolen\n{INVENTED}") + "(\x1b]7133;2\\d{16}\x07)*after\n")
 FORGE = f"python3 - <<'EOF'\n{FORGER}EOF\necho after; false"
-TO_ALL = "tell() { for f in /proc/$$/fd/*; do echo $1 >$f; done 2>/dev/null; }; tell"
+TO_ALL = (
+    "tell() { for f in /proc/$$/fd/*; do while read -r k v; do [[ $k$v == flags:*1 ]] && echo $1 >$f;"
+    " done <${f/fd/fdinfo}; done 2>/dev/null; }; tell"
+)
+"""Write to all that the shell itself only writes to."""
+
 TAKES_NAMES = "unset() { echo u; }; return() { echo r; }; command() { echo c; }; set() { echo s; }"
 ODD = (
     Case(

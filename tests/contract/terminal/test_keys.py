@@ -6,6 +6,7 @@ import time
 import pytest
 
 from sandbox.model.step import Keys, Run, Signal, Status, Wait
+from tests.support.waiting import eventually
 
 PASTED = "".join(f"line {i} of a paste, é\n" for i in range(4500))
 WINDOW = """python3 -c '
@@ -185,10 +186,10 @@ def test_what_ends_while_nobody_looks_is_shown_beside_the_next_command(terminal)
 
 
 def test_what_runs_is_told_of_another_size(terminal):
-    terminal.do(keep(WINDOW, 0.1))
-    assert terminal.do(Wait(20, text="ready")).status is Status.RUNNING
+    terminal.do(Run(WINDOW, seconds=0, on_timeout="keep"))
+    assert eventually(lambda: "ready" in terminal.do(Wait(0.1)).output)
     terminal.resize(10, 20)
-    assert terminal.do(Wait(20, text="20 10")).output.endswith("20 10\n")
+    assert eventually(lambda: "20 10\n" in terminal.do(Wait(0.1)).output)
     assert terminal.do(Signal("KILL", seconds=20)).exit_code == 137
     assert terminal.do(Run("stty size")).output == "10 20\n"
 
