@@ -1,8 +1,11 @@
 """What a row of the tables says: a command, exactly what is to come of it, and what is so after."""
 
 import re
+import shutil
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
+
+import pytest
 
 from sandbox.model.step import Status
 
@@ -73,6 +76,13 @@ def hangs(name: str, command: str, shown: str = "", ends: Ends = "INT", **rest: 
 
 def like(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.DOTALL)
+
+
+def skip_without(command: str) -> None:
+    """The box has what this machine has: it may lack one of these."""
+    for program in ("vi", "less", "script"):
+        if re.search(rf"\b{program} -|\b{program}$", command) and not shutil.which(program):
+            pytest.skip(f"this machine has no {program}")
 
 
 def fits(found: str, wanted: Wanted) -> bool:

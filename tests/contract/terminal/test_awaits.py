@@ -3,6 +3,7 @@
 import pytest
 
 from sandbox.model.step import Keys, Run, Status
+from tests.contract.terminal.table import skip_without
 
 LISTENS = "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); "
 WAIT = {
@@ -68,6 +69,7 @@ DO_NOT = {
 
 @pytest.mark.parametrize("name", WAIT)
 def test_it_waits_for_somebody_to_type(common_box, start, name):
+    skip_without(WAIT[name])
     terminal = start(common_box)
     seen = terminal.do(Run(WAIT[name], seconds=20, on_timeout="keep"))
     assert (seen.status, seen.exit_code) == (Status.AWAITING_INPUT, None)

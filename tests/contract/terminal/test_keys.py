@@ -6,6 +6,7 @@ import time
 import pytest
 
 from sandbox.model.step import Keys, Run, Signal, Status, Wait
+from tests.contract.terminal.table import skip_without
 from tests.support.waiting import eventually
 
 PASTED = "".join(f"line {i} of a paste, é\n" for i in range(4500))
@@ -31,6 +32,7 @@ def fine(terminal) -> bool:
 
 
 def test_a_file_is_written_with_vi(terminal):
+    skip_without("vi -u NONE")
     assert terminal.do(keep("vi -u NONE -n /tmp/written")).status is Status.AWAITING_INPUT
     seen = terminal.do(Keys("ihello", named=("Enter", "Escape"), screen=True))
     assert seen.screen is not None
@@ -40,6 +42,7 @@ def test_a_file_is_written_with_vi(terminal):
 
 
 def test_less_is_paged_and_left(terminal):
+    skip_without("less")
     seen = terminal.do(Run("seq 100 | less", on_timeout="keep", screen=True))
     assert seen.status is Status.AWAITING_INPUT
     assert seen.screen is not None

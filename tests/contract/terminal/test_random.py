@@ -16,8 +16,8 @@ from tests.contract.terminal.scripts import scripts
 
 EXAMPLES = {"embedded": 200, "docker": 40}
 FRESH_EVERY = 25
-_PREFIX = re.compile(r"^bash: line \d+: ", re.MULTILINE)
-"""An interactive bash does not count lines."""
+_PREFIX = re.compile(r"^(?:bash|environment|main|f): line \d+: ", re.MULTILINE)
+"""An interactive bash neither counts lines nor says where functions are from."""
 
 
 class Compared:

@@ -15,7 +15,7 @@ from tests.contract.terminal.hung import HUNG
 from tests.contract.terminal.odd import ODD
 from tests.contract.terminal.plain import PLAIN
 from tests.contract.terminal.settings import SETTINGS
-from tests.contract.terminal.table import Case, Mode, fits
+from tests.contract.terminal.table import Case, Mode, fits, skip_without
 from tests.support.waiting import eventually
 
 SECONDS = 20.0
@@ -101,6 +101,7 @@ def test_what_harms_the_box(case, mode, own_box):
 
 
 def hold(case: Case, mode: Mode, box: Box) -> None:
+    skip_without(case.command)
     before = box.stats().processes
     assert faults(case, mode, box) == []
     assert eventually(lambda: box.stats().processes == before), processes(box)
@@ -131,6 +132,7 @@ def hung(shared) -> Iterator[dict[tuple[str, str], list[str]]]:
 
 @pytest.mark.parametrize(("case", "mode"), rows(HUNG))
 def test_what_never_ends(case, mode, hung):
+    skip_without(case.command)
     assert hung[case.name, mode] == []
 
 
