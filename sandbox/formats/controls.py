@@ -45,6 +45,7 @@ INPUT_RESTORED: Final = (
 )
 """Undoes what a program can have told a terminal about keys and the mouse."""
 MAIN_SCREEN: Final = "\x1b[?1049l"
+OTHER_SCREEN: Final = "\x1b[?1049h"
 
 
 def harmless(text: str, held: str = "") -> tuple[str, str]:
