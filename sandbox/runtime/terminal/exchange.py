@@ -7,8 +7,9 @@ from sandbox.runtime.terminal import lines
 from sandbox.runtime.terminal.sink import Sink
 
 _ANY_MARK = re.compile(rb"\x1b\]7133;[12]\d{16}\x07")
-_OURS = re.compile(rb"[^\n]*(?:7133;[12]\d{16}|'[DR]\d{16};|\b_\d{16}\b)[^\n]*\n?")
-"""What `set -v` and `set -x` show of our own lines."""
+_OURS = re.compile(rb"7133;[12]\d{16}|'[DR]\d{16};|\b_\d{16}\b")
+"""In what `set -v` and `set -x` show of our own lines. Searched in a line at a time: whatever is
+printed, it takes no longer than that is long."""
 _SAID_BYTES = 1 << 16
 """A report is shorter; what is longer is none."""
 Put = Callable[[bytes], None]
@@ -34,6 +35,8 @@ class Exchange:
         self._early = False
         """The last mark at the end came before the report."""
         self._said = b""
+        self.total = 0
+        """Bytes of output, whatever was made of them."""
         self._wanted = b""
         self._recent = bytearray()
         self.found = False
@@ -123,6 +126,7 @@ class Exchange:
                 self._after.clear()
 
     def _output(self, data: bytes) -> None:
+        self.total += len(data)
         self.sink.write(data)
         self._printed(data)
         if self._wanted and not self.found:
@@ -138,7 +142,8 @@ class Exchange:
 def without_marks(data: bytes) -> bytes:
     if b"7133;" not in data and b"builtin" not in data and b" _" not in data:
         return data
-    return _OURS.sub(b"", _ANY_MARK.sub(b"", data))
+    printed = _ANY_MARK.sub(b"", data).splitlines(keepends=True)
+    return b"".join(line for line in printed if not _OURS.search(line))
 
 
 def _cut(data: bytes, mark: bytes) -> tuple[bytes, bytes, bytes]:

@@ -10,7 +10,9 @@ from sandbox.runtime.terminal.shell import OUTPUT_BYTES, Shell
 from sandbox.runtime.terminal.watcher import Watcher
 
 _QUIET_SECONDS = 0.3
-_MARK_SECONDS = 2.0
+_MARK_SECONDS, _STOPPED_SECONDS = 2.0, 0.3
+_CONTINUE = b"\x11"
+"""^Q: an output that ^S has stopped goes on."""
 _PATIENCE_SECONDS = 0.5
 """A shell that waits for its next command has reported the last; on a busy machine, a while ago."""
 
@@ -39,6 +41,9 @@ class Follower:
         self._clock = clock
         self._asked = 0.0
         """When the mark at the end was asked for again."""
+        self._waited = 0.0
+        """Since when it has been waited for."""
+        self._continued = False
         self._mended = False
         self._dead = False
         self._watcher = Watcher(shell.foreground, 0.0)
@@ -59,6 +64,8 @@ class Follower:
             now = clock()
             if exchange.unmarked:
                 self._ask_for_mark(now)
+            elif exchange.report and not exchange.over:
+                self._wait_for_mark(now)
             came = self._came(watcher, now, until, want, enough)
             if came is not None:
                 return came
@@ -76,7 +83,7 @@ class Follower:
         signs = (
             (Came.END, exchange.over),
             (Came.DEATH, self._dead or self._shell.ended),
-            (Came.FULL, exchange.sink.total > enough),
+            (Came.FULL, exchange.total > enough),
             (Came.TEXT, exchange.found),
             (Came.INPUT, awaited and watcher.seen == "input"),
             (Came.QUIET, want == "quiet" and watcher.quiet(now) >= _QUIET_SECONDS),
@@ -94,6 +101,16 @@ class Follower:
             self._mended = True
             shell.send(lines.mend(self._exchange.nonce))
             watcher.heard(now)
+
+    def _wait_for_mark(self, now: float) -> None:
+        """It is on its way, unless bash cannot write it, for somebody has typed ^S."""
+        if not self._waited:
+            self._waited = now
+        elif now - self._waited > _MARK_SECONDS:
+            self._exchange.close()
+        elif now - self._waited > _STOPPED_SECONDS and not self._continued:
+            self._continued = True
+            self._shell.type(_CONTINUE, 0.0)
 
     def _ask_for_mark(self, now: float) -> None:
         exchange = self._exchange
