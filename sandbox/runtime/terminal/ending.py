@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.base import Box
-from sandbox.runtime.terminal.follow import Came, Follower
+from sandbox.runtime.terminal.follow import CONTINUE, Came, Follower
 from sandbox.runtime.terminal.shell import Shell
 
 _STEPS = (
@@ -16,7 +16,7 @@ _STEPS = (
     ("SHELL", 2.0),
 )
 """What is sent, and for how long it is waited; the first is typed."""
-_CONTROL_C = b"\x11\x03"
+_CONTROL_C = CONTINUE + b"\x03"
 """After ^Q: somebody may have stopped the terminal's output."""
 _SETTLE_SECONDS = 0.02
 """After a key that ends it, bash ends the terminal's line, which comes later than its report."""

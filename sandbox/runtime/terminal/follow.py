@@ -11,7 +11,7 @@ from sandbox.runtime.terminal.watcher import Watcher
 
 _QUIET_SECONDS = 0.3
 _MARK_SECONDS, _STOPPED_SECONDS = 2.0, 0.3
-_CONTINUE = b"\x11"
+CONTINUE = b"\x11"
 """^Q: an output that ^S has stopped goes on."""
 _PATIENCE_SECONDS = 0.5
 """A shell that waits for its next command has reported the last; on a busy machine, a while ago."""
@@ -110,7 +110,7 @@ class Follower:
             self._exchange.close()
         elif now - self._waited > _STOPPED_SECONDS and not self._continued:
             self._continued = True
-            self._shell.type(_CONTINUE, 0.0)
+            self._shell.type(CONTINUE, 0.0)
 
     def _ask_for_mark(self, now: float) -> None:
         exchange = self._exchange

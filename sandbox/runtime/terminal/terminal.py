@@ -14,7 +14,7 @@ from sandbox.runtime.base import Box
 from sandbox.runtime.terminal import keys, lines
 from sandbox.runtime.terminal.ending import interrupt
 from sandbox.runtime.terminal.exchange import Exchange
-from sandbox.runtime.terminal.follow import Came, Follower
+from sandbox.runtime.terminal.follow import CONTINUE, Came, Follower
 from sandbox.runtime.terminal.paste import whole
 from sandbox.runtime.terminal.shell import OUTPUT_BYTES, Shell
 from sandbox.runtime.terminal.sink import SPOOLED_BYTES, Sink
@@ -123,7 +123,7 @@ class Terminal:
     def _do(self, action: TerminalAction, shell: Shell, began: float) -> Observation:
         if shell.ended and not isinstance(action, Wait):
             sink = self._job.exchange.sink if self._job else None
-            return self._observe(self._replace(shell, output=_NOT_DONE), began, sink)
+            return self._observe(self._replace(shell), began, sink)
         if self._job and self._job.exchange.over and not isinstance(action, Wait):
             if isinstance(action, Keys) and not self._job.prompt:
                 # They were meant for what has ended; a shell might carry them out.
@@ -204,12 +204,23 @@ class Terminal:
             return self._refusal("nothing runs in the foreground")
         self._tape.marker(f"signal: {name}")
         number = signal.Signals[f"SIG{name}"]
-        if not self._box.signal(shell.pid, number, scope=action.target) and job is None:
-            return self._refusal("nothing runs")
+        there = self._box.signal(shell.pid, number, scope=action.target)
         if job is None:
+            if not there:
+                return self._refusal("nothing runs")
             return self._observe(Outcome(status=Status.EXITED), began, screen=action.screen)
-        came = job.follower.follow(began + action.seconds, "exit")
+        if not there and action.target == "foreground":  # it is the shell itself that is at work
+            self._box.signal(shell.pid, number, scope="none", more=[shell.pid])
+        came = self._over_after_signal(shell, job, began + action.seconds)
         return self._seen(came, shell, job, began, keep=True, screen=action.screen)
+
+    def _over_after_signal(self, shell: Shell, job: Job, until: float) -> Came:
+        came = job.follower.follow(until, "exit")
+        if came is Came.TIME and not self._box.signal(shell.pid, 0):
+            # Nothing is left but the shell, which cannot say so: somebody has typed ^S.
+            shell.type(CONTINUE, 0.0)
+            came = job.follower.follow(self._clock() + _LAST_SECONDS, "exit")
+        return came
 
     def _begin(
         self, shell: Shell, command: bytes, *, tty: bool = True, stdin: bytes | None = None,
@@ -236,7 +247,7 @@ class Terminal:
     def _leave_prompt(self, shell: Shell, job: Job) -> Shell:
         """Back to the shell itself, or to another if it did not survive that."""
         self._box.signal(shell.pid, signal.SIGKILL)
-        if job.follower.follow(self._clock() + _PROMPT_SECONDS, "exit") is Came.END:
+        if self._over_after_signal(shell, job, self._clock() + _PROMPT_SECONDS) is Came.END:
             self._ended(shell, job)
             return shell
         self._replace(shell)
@@ -264,8 +275,7 @@ class Terminal:
             limit = self._why(came, job.follower, began)
             came, sent = interrupt(self._box, shell, job.follower, self._clock)
         if came is Came.DEATH:
-            output = "" if job.exchange.begun else _NOT_DONE
-            outcome = self._replace(shell, limit, sent, output)
+            outcome = self._replace(shell, limit, sent)
             return self._observe(outcome, began, job.exchange.sink, screen=screen)
         if came is not Came.END:
             status = Status.AWAITING_INPUT if came is Came.INPUT else Status.RUNNING
@@ -287,14 +297,13 @@ class Terminal:
         waited = ", while it waited for input" if follower.awaits_input else ""
         return f"the time limit of {self._clock() - began:.1f} seconds was reached{waited}"
 
-    def _replace(
-        self, old: Shell, limit: str = "", sent: tuple[str, ...] = (), output: str = ""
-    ) -> Outcome:
+    def _replace(self, old: Shell, limit: str = "", sent: tuple[str, ...] = ()) -> Outcome:
         """The shell is gone, or cannot be saved: another one, where it was."""
         self._shell = None
         with closing(old):
             code = old.exit_code(_LAST_SECONDS)
             old.read_rest()
+            begun = self._job is not None and self._job.exchange.begun
             if self._job:
                 self._ended(old, self._job)
             limit = "; ".join(filter(None, (limit, self._box.reached())))
@@ -305,6 +314,7 @@ class Terminal:
             self._shell.put_aside(old.aside.raw())
         except (RuntimeFault, TerminalFault):
             status = self._give_up(limit)
+        output = "" if begun else _NOT_DONE
         return Outcome(status=status, exit_code=code, output=output, limit=limit, signals=sent)
 
     def _give_up(self, limit: str) -> Status:
