@@ -62,7 +62,7 @@ class Follower:
         exchange.look_for(text)
         while True:
             now = clock()
-            if exchange.unmarked:
+            if exchange.unmarked or exchange.unsure:
                 self._ask_for_mark(now)
             elif exchange.report and not exchange.over:
                 self._wait_for_mark(now)
@@ -116,8 +116,10 @@ class Follower:
         exchange = self._exchange
         if not self._asked:
             self._asked = now
-            exchange.doubt()
-            late = exchange.report is not None and exchange.report.late
-            self._shell.send(lines.show_end(exchange.nonce, tty=exchange.tty, late=late))
+            if exchange.unsure:
+                self._shell.send(lines.show_after(exchange.nonce, tty=exchange.tty))
+            else:
+                exchange.doubt()
+                self._shell.send(lines.show_end(exchange.nonce, tty=exchange.tty))
         elif now - self._asked > _MARK_SECONDS:
             exchange.close()  # the terminal does not take it

@@ -22,7 +22,7 @@ NONCE_DIGITS = 16
 """Digits, for a terminal may be set to change letters."""
 _MARK = b"\x1b]7133;"
 MARK_BYTES = len(_MARK) + 1 + NONCE_DIGITS + 1
-BEGIN, END = b"1", b"2"
+BEGIN, END, AFTER = b"1", b"2", b"3"
 _ENABLE = (
     b"\\builtin enable builtin printf eval unset return : || \\builtin :\n"
     b"\\builtin unalias \\{ \\} 2>/dev/null || \\builtin :\n"
@@ -82,12 +82,14 @@ def command(text: bytes, nonce: bytes, *, last: int, tty: bool, stdin: bytes | N
     return begin + b"; " + run + b"; " + end + b"\n" + late + b"\n"
 
 
-def show_end(nonce: bytes, *, tty: bool, late: bool) -> bytes:
-    """The mark at the end once more.
+def show_after(nonce: bytes, *, tty: bool) -> bytes:
+    """A mark that comes after the one at the end, and after all that was printed before it."""
+    return _show(AFTER, nonce, TERMINAL if tty else OUTPUT) + b"\n"
 
-    A report may be late because something was switched off that is needed.
-    """
-    return (_ENABLE if late else b"") + _show(END, nonce, TERMINAL if tty else OUTPUT) + b"\n"
+
+def show_end(nonce: bytes, *, tty: bool) -> bytes:
+    """The mark at the end once more: the report may be late because what is needed was switched off."""
+    return _ENABLE + _show(END, nonce, TERMINAL if tty else OUTPUT) + b"\n"
 
 
 def mend(nonce: bytes) -> bytes:
