@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ with Seat(0, 1) as seat:
     poll = select.poll()
     for fd in (0, seat.wake):
         poll.register(fd, select.POLLIN)
-    while True:
+    while not seat.gone:
         for fd, _ in poll.poll():
             if fd == seat.wake:
                 os.write(1, f"size={seat.resized()};".encode())
@@ -63,6 +64,8 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
     made = Shell(tmp_path)
     yield made
     made.terminal.close()
+    with suppress(ProcessLookupError):
+        os.kill(made.pid, signal.SIGKILL)
 
 
 def test_stopped_it_gives_the_terminal_back_and_takes_it_again(shell: Shell):
