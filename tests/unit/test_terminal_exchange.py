@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.runtime.terminal import lines
-from sandbox.runtime.terminal.exchange import Exchange, without_marks
+from sandbox.runtime.terminal.exchange import Exchange
 from sandbox.runtime.terminal.sink import Sink
 
 NONCE, OTHER = b"0123456789012345", b"5432109876543210"
@@ -67,7 +67,8 @@ def test_how_the_stream_is_cut_makes_no_difference(before, output, after, places
     pieces.finish()
     assert pieces.over
     assert whole.output == pieces.output == output
-    assert without_marks(bytes(pieces.aside)) == without_marks(bytes(whole.aside))
+    if b"7133;" not in before + after:  # or what is left out goes by the lines that came together
+        assert pieces.aside == whole.aside == before + after
 
 
 @given(noise, st.lists(st.integers(0, 10_000), max_size=8))

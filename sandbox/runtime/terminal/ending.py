@@ -52,7 +52,9 @@ def interrupt(
 
 
 def _end_shell(box: Box, shell: Shell, family: set[int]) -> None:
+    """With its jobs: nobody could end them any more."""
     try:
-        box.signal(shell.pid, signal.SIGKILL, more=[*sorted(family), shell.pid])
+        more = [*sorted(family), shell.pid]
+        box.signal(shell.pid, signal.SIGKILL, scope="session", more=more)
     except RuntimeFault:
         box.kill_all()

@@ -16,7 +16,7 @@ from sandbox.runtime.base import OUTPUT, STATUS
 NULL, TERMINAL = 249, 252
 """Bash's own descriptors of /dev/null and of the terminal, whatever becomes of files and the first
 three descriptors."""
-BOOT = f"exec {TERMINAL}<&0 {NULL}>/dev/null; stty iutf8; PS1= PS2= exec bash --noprofile --norc --noediting -i <&250 250<&-"
+BOOT = f"exec {TERMINAL}<&0 {NULL}<>/dev/null; stty iutf8; PS1= PS2= exec bash --noprofile --norc --noediting -i <&250 250<&-"
 PROMPT = b"bash --noprofile --norc -i"
 NONCE_DIGITS = 16
 """Digits, for a terminal may be set to change letters."""
@@ -160,7 +160,7 @@ def _redirections(*, tty: bool, stdin: bytes | None) -> bytes:
     if stdin is not None:
         source = b" < <(\\builtin printf %%s %s)" % quote(stdin)
     else:
-        source = b" <&%d" % TERMINAL if tty else b" </dev/null"
+        source = b" <&%d" % (TERMINAL if tty else NULL)
     return source + (b"" if tty else b" >&%d 2>&1" % OUTPUT) + closed
 
 

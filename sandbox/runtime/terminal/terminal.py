@@ -92,10 +92,6 @@ class Terminal:
             self._shell.close()
             self._shell = None
 
-    @property
-    def cwd(self) -> str:
-        return self._cwd
-
     def do(self, action: TerminalAction) -> Observation:
         """Carry it out, and show what came of it."""
         if self._shell is None:
@@ -310,7 +306,7 @@ class Terminal:
         self._last_status = 0
         status = Status.RESTARTED
         try:
-            self._shell = self._fresh()
+            self._shell = self._fresh_in_any_case()
             self._shell.put_aside(old.aside.raw())
         except (RuntimeFault, TerminalFault):
             status = self._give_up(limit)
@@ -326,6 +322,15 @@ class Terminal:
         elif limit:
             self._lost = Status.STOPPED
         return self._lost
+
+    def _fresh_in_any_case(self) -> Shell:
+        try:
+            return self._fresh()
+        except (RuntimeFault, TerminalFault):
+            if self._box.lost():
+                raise
+            self._box.kill_all()  # there may have been no room for it
+            return self._fresh()
 
     def _fresh(self) -> Shell:
         cwd = self._existing_cwd()

@@ -154,7 +154,7 @@ SETTINGS = (
     Case(
         "the shell has died meanwhile",
         "echo a",
-        "",
+        "the shell had ended before: this was not done\n",
         0,
         Status.RESTARTED,
         before=("PROMPT_COMMAND=exit",),
@@ -164,7 +164,7 @@ SETTINGS = (
     Case(
         "the shell was to read one more line",
         "echo a",
-        "",
+        "the shell had ended before: this was not done\n",
         0,
         Status.RESTARTED,
         before=("set -t",),
