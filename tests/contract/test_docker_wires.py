@@ -14,6 +14,7 @@ from sandbox.audit.conformance.wires import Received, wires_of
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.base import CONTROL, OUTPUT, STATUS, Box, BoxSpec, Image, Pty
 from sandbox.runtime.docker import DockerRuntime
+from sandbox.runtime.docker.box import LOOK_SECONDS
 from sandbox.runtime.store import Store
 from tests.contract.conftest import LIMITS
 from tests.support.tars import Entry, make_tar
@@ -169,6 +170,18 @@ def test_programs_of_two_users_in_front_are_seen(box: Box):
     with terminal(box, "bash", "-c", f'python3 -c "{become}"; true') as pty:
         os.write(pty.fileno(), b"line\n")
         read_until(pty, b"line\r\nline\r\n")
+        assert told_rightly(pty, "cat", "input")
+
+
+def test_of_a_box_that_does_not_answer_at_once_nothing_is_told(box: Box):
+    """Nor looked up from here: whoever asks has a clock that runs."""
+    with terminal(box, "cat") as pty:
+        assert told_rightly(pty, "cat", "input")
+        box.freeze()
+        before = time.monotonic()
+        assert pty.foreground() is None
+        assert time.monotonic() - before < LOOK_SECONDS + 1
+        box.thaw()
         assert told_rightly(pty, "cat", "input")
 
 
