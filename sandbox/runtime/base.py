@@ -236,6 +236,9 @@ class Pty(Protocol):
         ...
 
 
+Scope = Literal["foreground", "session", "none"]
+
+
 class Box(Protocol):
     """A running container. All of it goes when it is destroyed; use it in a `with`."""
 
@@ -321,6 +324,17 @@ class Box(Protocol):
 
     def kill_all(self) -> None:
         """Kill every program in it; the box goes on, and new ones can be started."""
+        ...
+
+    def signal(
+        self, shell: int, number: int, *, scope: Scope = "foreground", more: Sequence[int] = ()
+    ) -> list[int]:
+        """Signal the programs of a terminal, by their numbers in the box, and all they have started.
+
+        `shell`: who leads the terminal's session. `scope`: its foreground group, the session, or
+        nobody of it; `more` are signalled, too. The leader only is if it is among these. With the
+        number 0 nobody is signalled. Returns who was there.
+        """
         ...
 
     def stats(self) -> Stats: ...

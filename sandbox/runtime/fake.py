@@ -33,6 +33,7 @@ from sandbox.runtime.base import (
     Change,
     ExecResult,
     Image,
+    Scope,
     Snapshot,
     Stats,
 )
@@ -40,7 +41,6 @@ from sandbox.runtime.fakepty import FakePty
 from sandbox.runtime.fakeshell import NOT_FOUND, UNANSWERED
 from sandbox.runtime.fakeshell import said as said  # noqa: PLC0414 - users import it from here
 from sandbox.runtime.tarball import pack, read
-from sandbox.runtime.terminal import ending
 
 NO_IMAGE = Image(name="none", digest=Digest("sha256:" + "0" * 64), config=Path(), layers=(), env={})
 _MOST_BYTES, _MOST_FILES = 1 << 30, 1_000_000
@@ -188,10 +188,6 @@ class FakeBox:
             case ("test", "-d", path):
                 home = path in ("/", self.spec.workdir)
                 return said(exit_code=0 if home or any(self._below(path)) else 1)
-            case ("sh", "-c", ending.SCRIPT, "sh", _, signal, *_):
-                for pty in self._ptys:
-                    pty.signalled(signal)
-                return said()
             case ("rm", "-rf", "--", *paths):
                 for path in paths:
                     for name in [path, *self._below(path)]:
@@ -274,6 +270,15 @@ class FakeBox:
     def kill_all(self) -> None:
         for pty in self._ptys:
             pty.hang_up()
+
+    def signal(
+        self, shell: int, number: int, *, scope: Scope = "foreground", more: Sequence[int] = ()
+    ) -> list[int]:
+        """What runs on its terminals ends of any signal; there are no processes to name."""
+        del shell, more
+        for pty in self._ptys if number and scope != "none" else ():
+            pty.signalled(number)
+        return []
 
     def stats(self) -> Stats:
         """Its files take 4 KiB each at least; nothing else is used."""

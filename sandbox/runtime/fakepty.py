@@ -38,10 +38,8 @@ class FakePty:
             raise self._error
         return None if self._thread.is_alive() else self._code
 
-    def signalled(self, name: str) -> None:
-        """What runs ends of whatever signal the Terminal sends."""
-        if name != "LIST":
-            self._shell.signalled(name)
+    def signalled(self, number: int) -> None:
+        self._shell.signalled(number)
 
     def hang_up(self) -> None:
         """From the box's side: the program is killed, the host's ends read their end."""

@@ -2,7 +2,6 @@
 
 import posixpath
 import re
-import signal
 from collections import deque
 from collections.abc import Callable
 
@@ -59,9 +58,8 @@ class Shell:
             if not self._running:
                 self._asked(line)
 
-    def signalled(self, name: str) -> None:
+    def signalled(self, number: int) -> None:
         """What runs in the foreground ends, a shell that takes what is typed, too."""
-        number = signal.Signals.__members__.get(f"SIG{name}", signal.SIGKILL)
         if self._prompt:
             nonce, self._prompt = self._prompt, b""
             self._running = False

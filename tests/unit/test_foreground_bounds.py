@@ -46,10 +46,9 @@ wait()
 """
 SELECTS = f"""{IMPORTS}
 top = min(most, 1 << 16) - 8
-for number in range(50, top):
+for number in range(48, top):
     os.dup2(1, number)
-empty, full = os.open('/dev/null', 0), bytes(50 // 8) + b'\\xff' * ((top - 56) // 8) + bytes(64)
-sleeper = os.pipe()[0]
+full = bytes(48 // 8) + b'\\xff' * ((top - 56) // 8) + bytes(64)
 wait = lambda: ctypes.CDLL(None).select(top, None, None, ctypes.create_string_buffer(full), None)
 {THREADS.format("wait", 100)}
 say()

@@ -117,10 +117,23 @@ def test_what_is_no_report_is_passed_over(report):
 def test_a_mark_that_comes_before_the_report_ends_nothing():
     exchange = heard(BEGIN + b"a" + END + b"b", report=b"")
     exchange.from_status(REPORT)
-    assert (exchange.over, exchange.unmarked) == (False, True)
+    assert (exchange.over, exchange.unsure) == (False, True)
     exchange.from_terminal(b"c" + END + b"later")
     exchange.finish()
     assert (exchange.over, exchange.output, bytes(exchange.aside)) == (True, b"abc", b"later")
+
+
+@given(st.lists(st.integers(0, 10_000), max_size=8))
+def test_a_mark_that_was_quicker_than_the_report_counts_once_all_has_come(places):
+    """As it happens when an engine relays the two apart."""
+    exchange = heard(BEGIN + b"a" + END + b"[1] Done", report=b"")
+    exchange.from_status(REPORT)
+    assert exchange.unsure
+    for piece in cut(b"!" + lines.mark(lines.AFTER, NONCE) + b"later", places):
+        exchange.from_terminal(piece)
+    exchange.finish()
+    assert (exchange.over, exchange.output) == (True, b"a")
+    assert exchange.aside == b"[1] Done!later"
 
 
 @given(st.lists(st.integers(0, 10_000), max_size=8))

@@ -32,7 +32,7 @@ def reported(line: bytes) -> list[lines.Report]:
     """What a bash that is given this line says on its status pipe."""
     read, write = os.pipe()
     null = os.open("/dev/null", os.O_RDWR)
-    bound = f"exec {lines.TERMINAL}<>/dev/null {OUTPUT}>/dev/null {STATUS}>&{write}\n".encode()
+    bound = f"exec {lines.TERMINAL}<>/dev/null {lines.NULL}>/dev/null {OUTPUT}>/dev/null {STATUS}>&{write}\n".encode()
     subprocess.run(
         ["bash", "--noprofile", "--norc"],
         input=bound + line,

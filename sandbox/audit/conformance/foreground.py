@@ -1,16 +1,18 @@
 """What is told of a terminal's foreground: whether it waits for somebody to type."""
 
 import os
+import signal
 import time
 from collections.abc import Callable
 
-from sandbox.audit.conformance.bench import Bench, Unseen, eventually, expect, hold
+from sandbox.audit.conformance.bench import Bench, Unseen, eventually, expect, hold, said
 from sandbox.audit.conformance.registry import Group
 from sandbox.audit.conformance.terminals import read_until, terminal
 from sandbox.runtime.base import CONTROL, Box, Foreground, Pty
 
 GROUP = Group("foreground")
 _SECONDS = 30.0
+_AROUND = 'sh -c "$0"; echo over; sleep 60; true'
 _WAIT: dict[str, list[str]] = {
     "cat": ["cat"],
     "bash": ["bash", "-c", "read -r line"],
@@ -124,3 +126,22 @@ def of_a_program_that_has_ended_nothing_is_told(bench: Bench) -> None:
     with bench.box() as box, terminal(box, "true") as pty:
         expect(pty.wait(_SECONDS), 0, "exit code")
         expect(pty.foreground(), None, "what is told afterwards")
+
+
+@GROUP.check()
+def what_is_in_front_is_signalled_with_all_it_has_started(bench: Bench) -> None:
+    """`signal`: also what left the group; the leader only when it is named; 0 signals nobody."""
+    inner = "setsid sleep 60 & echo $PPID $$ $!; wait; true"
+    with bench.box() as box, terminal(box, "bash", "-c", _AROUND, inner) as pty:
+        shell, *started = map(int, read_until(pty, b"\n").split())
+        hold(eventually(lambda: _left(box, started[1]), _SECONDS), "one has left the group")
+        expect(box.signal(shell, 0), sorted(started), "who is there")
+        expect(box.signal(shell, 0, scope="none"), [], "nobody")
+        expect(box.signal(shell, signal.SIGKILL), sorted(started), "who was killed")
+        hold(b"over" in read_until(pty, b"over\r\n"), "the leader goes on")
+        expect(box.signal(shell, signal.SIGKILL, scope="none", more=[shell]), [shell], "the leader")
+        expect(pty.wait(_SECONDS), 137, "the leader's exit code")
+
+
+def _left(box: Box, pid: int) -> bool:
+    return said(box, "cut", "-d", " ", "-f", "5", f"/proc/{pid}/stat").strip() == str(pid)

@@ -19,6 +19,7 @@ from sandbox.runtime.base import (
     Change,
     ExecResult,
     Foreground,
+    Scope,
     Snapshot,
     Stats,
 )  # fmt: skip
@@ -208,6 +209,11 @@ class DockerBox:
         else:
             kill = ["sh", "-c", "kill -KILL -1"]
             self.exec(kill, seconds=ANSWER_SECONDS, user=ROOT, cwd="/", trusted=True)
+
+    def signal(
+        self, shell: int, number: int, *, scope: Scope = "foreground", more: Sequence[int] = ()
+    ) -> list[int]:
+        return programs.signal(self._container, shell, int(number), scope, more)
 
     def stats(self) -> Stats:
         now = replace(self._last, memory_bytes=0, processes=0, terminals=0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.base import Foreground, Stats
-from sandbox.runtime.docker import facts, server
+from sandbox.runtime.docker import facts, server, signalling
 from sandbox.runtime.docker.channel import Call, Channel, Command
 from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import faults
@@ -17,6 +17,7 @@ from sandbox.runtime.docker.wire import start_exec
 STARTS, START_PAUSE = 6, 0.1
 _NO_ROOM = ("read init-p", "resource temporarily unavailable", "Resource temporarily unavailable")
 LOOK_BYTES = 1 << 16
+ANSWER_SECONDS, MOST = 30.0, 1 << 20
 _NEVER_RAN = {125, 126, 127}
 
 
@@ -64,6 +65,27 @@ def ask(channel: Channel, kind: int, seconds: float, content: bytes = b"") -> by
     if not channel.wait(call, time.monotonic() + seconds):
         raise RuntimeFault("the box does not answer")
     return call.answer
+
+
+def signal(
+    container: Container, shell: int, number: int, scope: str, more: Sequence[int]
+) -> list[int]:
+    """By the server, or where there is none by a program."""
+    channel = container.channel
+    if channel is None:
+        argv = signalling.command(shell, number, scope, more)
+        command = Command(argv=argv, env={}, cwd="/", user=(0, 0), input=b"", output_bytes=MOST)
+        pids = run_from_outside(container, command, ANSWER_SECONDS).stdout
+    else:
+        pids = ask(
+            channel,
+            server.SIGNAL,
+            ANSWER_SECONDS,
+            b"\0".join(
+                (b"%d" % shell, b"%d" % number, scope.encode(), b" ".join(b"%d" % p for p in more))
+            ),
+        )
+    return [int(pid) for pid in pids.split() if pid.isdigit()]
 
 
 def look(channel: Channel, pid: int, control: str, seconds: float) -> Foreground | None:

@@ -20,12 +20,13 @@ from sandbox.runtime.docker.children import (
     spawn_as,
     who_may_look,
 )  # fmt: skip
+from sandbox.runtime.family import signalled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-RUN, INPUT, KILL, FACTS, LOOK, TIE = 1, 2, 3, 4, 5, 6
+RUN, INPUT, KILL, FACTS, LOOK, TIE, SIGNAL = 1, 2, 3, 4, 5, 6, 7
 READY, OUT, ERR, MORE, EXIT, FAIL, KILLED = 11, 12, 13, 14, 15, 16, 17
 HEAD = 9
 BLOCK = 1 << 16
@@ -143,7 +144,7 @@ class Server:
                 self.send(KILLED, number, b"")
             elif kind == FACTS:
                 self.send(FACTS, number, self.facts())
-            elif kind in (LOOK, TIE):
+            elif kind in (LOOK, TIE, SIGNAL):
                 self.answer_about(kind, number, *content.split(b"\0"))
         except ProcessLookupError:  # there was nobody to kill
             self.send(KILLED, number, b"")
@@ -168,8 +169,20 @@ class Server:
 
         self.start(program, begin, int(has_input))
 
-    def answer_about(self, kind: int, number: int, pid: bytes, other: bytes) -> None:
-        """Of a process: what its terminal's foreground does, or who else has to end with it."""
+    def answer_about(
+        self,
+        kind: int,
+        number: int,
+        pid: bytes,
+        other: bytes,
+        scope: bytes = b"",
+        more: bytes = b"",
+    ) -> None:
+        """Of a process: what its terminal's foreground does, who has to end with it, or a signal."""
+        if kind == SIGNAL:
+            sent = signalled(int(pid), int(other), scope.decode(), [int(p) for p in more.split()])
+            self.send(SIGNAL, number, b" ".join(b"%d" % p for p in sent))
+            return
         if kind == TIE:
             self.tie(int(pid), int(other))
             self.send(TIE, number, b"")

@@ -14,7 +14,15 @@ from typing import Any, Self
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import limits
-from sandbox.runtime.base import STATUS_BYTES, BoxSpec, Change, ExecResult, Snapshot, Stats
+from sandbox.runtime.base import (
+    STATUS_BYTES,
+    BoxSpec,
+    Change,
+    ExecResult,
+    Scope,
+    Snapshot,
+    Stats,
+)
 from sandbox.runtime.embedded import wire
 from sandbox.runtime.embedded.body import Body
 from sandbox.runtime.embedded.pty import EmbeddedPty, EmbeddedWires
@@ -187,6 +195,21 @@ class EmbeddedBox:
         done = self._done({"op": "kill"}, [], ANSWER_SECONDS)
         if done != {"exit": 0}:
             raise RuntimeFault(f"cannot kill what runs in the box: {_said(done)}")
+
+    def signal(
+        self, shell: int, number: int, *, scope: Scope = "foreground", more: Sequence[int] = ()
+    ) -> list[int]:
+        request = {
+            "op": "signal",
+            "shell": shell,
+            "number": int(number),
+            "scope": scope,
+            "more": list(more),
+        }
+        done = self._done(request, [], ANSWER_SECONDS)
+        if done is None or "pids" not in done:
+            raise RuntimeFault(f"cannot signal what runs in the box: {_said(done)}")
+        return [int(pid) for pid in done["pids"]]
 
     def stats(self) -> Stats:
         used = self._body.usage()

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
+from sandbox.runtime import family
 from sandbox.runtime.embedded import spawn, unpack, wire
 
 
@@ -45,6 +46,11 @@ def _answer(request: dict[str, Any], fds: list[int], running: dict[int, socket.s
                 os.close(master)
             case "put":
                 running[unpack.put(fds[0], request["folder"])] = reply
+            case "signal":
+                names = ("shell", "number", "scope", "more")
+                sent = family.signalled(*(request[name] for name in names))
+                _tell(reply, {"exit": 0, "pids": sent})
+                reply.close()
             case "kill":
                 _kill_all(running)
                 _tell(reply, {"exit": 0})

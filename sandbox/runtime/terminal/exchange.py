@@ -6,9 +6,10 @@ from collections.abc import Callable
 from sandbox.runtime.terminal import lines
 from sandbox.runtime.terminal.sink import Sink
 
-_ANY_MARK = re.compile(rb"\x1b\]7133;[12]\d{16}\x07")
-_OURS = re.compile(rb"[^\n]*(?:7133;[12]\d{16}|'[DR]\d{16};|\b_\d{16}\b)[^\n]*\n?")
-"""What `set -v` and `set -x` show of our own lines."""
+_ANY_MARK = re.compile(rb"\x1b\]7133;[123]\d{16}\x07")
+_OURS = re.compile(rb"7133;[123]\d{16}|'[DR]\d{16};|\b_\d{16}\b")
+"""In what `set -v` and `set -x` show of our own lines. Searched in a line at a time: whatever is
+printed, it takes no longer than that is long."""
 _SAID_BYTES = 1 << 16
 """A report is shorter; what is longer is none."""
 Put = Callable[[bytes], None]
@@ -27,6 +28,7 @@ class Exchange:
         self._printed = printed
         self._first = lines.mark(lines.BEGIN, nonce)
         self._last = lines.mark(lines.END, nonce)
+        self._beyond = lines.mark(lines.AFTER, nonce)
         self._held = b""
         """It may be the beginning of a mark."""
         self._after: bytearray | None = None
@@ -34,6 +36,8 @@ class Exchange:
         self._early = False
         """The last mark at the end came before the report."""
         self._said = b""
+        self.total = 0
+        """Bytes of output, whatever was made of them."""
         self._wanted = b""
         self._recent = bytearray()
         self.found = False
@@ -45,13 +49,16 @@ class Exchange:
 
     @property
     def unmarked(self) -> bool:
-        """It has ended, but the mark that says where its output does was dropped with the report.
+        """It has ended, but the mark that says where its output does was dropped with the report."""
+        return self.report is not None and self.report.late and self._after is None
 
-        Or it came before the report, as one does that the command itself has printed.
+    @property
+    def unsure(self) -> bool:
+        """The last mark came before the report: the command itself may have printed it.
+
+        Or one stream was quicker than the other, as on Docker. What comes after all tells.
         """
-        if self.report is None:
-            return False
-        return self._early or (self.report.late and self._after is None)
+        return self.report is not None and self._early
 
     def from_terminal(self, data: bytes) -> None:
         self._take(data) if self.tty else self._put_aside(data)
@@ -118,11 +125,15 @@ class Exchange:
             self._output(data) if self.begun else self._put_aside(data)
         else:
             self._after += data
+            before, found, after = bytes(self._after).partition(self._beyond)
+            if found:
+                self._after, self._early = bytearray(before + after), False
             if len(self._after) > _SAID_BYTES:
                 self._output(bytes(self._after))
                 self._after.clear()
 
     def _output(self, data: bytes) -> None:
+        self.total += len(data)
         self.sink.write(data)
         self._printed(data)
         if self._wanted and not self.found:
@@ -138,7 +149,8 @@ class Exchange:
 def without_marks(data: bytes) -> bytes:
     if b"7133;" not in data and b"builtin" not in data and b" _" not in data:
         return data
-    return _OURS.sub(b"", _ANY_MARK.sub(b"", data))
+    printed = _ANY_MARK.sub(b"", data).splitlines(keepends=True)
+    return b"".join(line for line in printed if not _OURS.search(line))
 
 
 def _cut(data: bytes, mark: bytes) -> tuple[bytes, bytes, bytes]:

@@ -10,7 +10,9 @@ from sandbox.runtime.terminal.shell import OUTPUT_BYTES, Shell
 from sandbox.runtime.terminal.watcher import Watcher
 
 _QUIET_SECONDS = 0.3
-_MARK_SECONDS = 2.0
+_MARK_SECONDS, _STOPPED_SECONDS = 2.0, 0.3
+CONTINUE = b"\x11"
+"""^Q: an output that ^S has stopped goes on."""
 _PATIENCE_SECONDS = 0.5
 """A shell that waits for its next command has reported the last; on a busy machine, a while ago."""
 
@@ -39,6 +41,9 @@ class Follower:
         self._clock = clock
         self._asked = 0.0
         """When the mark at the end was asked for again."""
+        self._waited = 0.0
+        """Since when it has been waited for."""
+        self._continued = False
         self._mended = False
         self._dead = False
         self._watcher = Watcher(shell.foreground, 0.0)
@@ -57,8 +62,10 @@ class Follower:
         exchange.look_for(text)
         while True:
             now = clock()
-            if exchange.unmarked:
+            if exchange.unmarked or exchange.unsure:
                 self._ask_for_mark(now)
+            elif exchange.report and not exchange.over:
+                self._wait_for_mark(now)
             came = self._came(watcher, now, until, want, enough)
             if came is not None:
                 return came
@@ -76,7 +83,7 @@ class Follower:
         signs = (
             (Came.END, exchange.over),
             (Came.DEATH, self._dead or self._shell.ended),
-            (Came.FULL, exchange.sink.total > enough),
+            (Came.FULL, exchange.total > enough),
             (Came.TEXT, exchange.found),
             (Came.INPUT, awaited and watcher.seen == "input"),
             (Came.QUIET, want == "quiet" and watcher.quiet(now) >= _QUIET_SECONDS),
@@ -95,12 +102,24 @@ class Follower:
             shell.send(lines.mend(self._exchange.nonce))
             watcher.heard(now)
 
+    def _wait_for_mark(self, now: float) -> None:
+        """It is on its way, unless bash cannot write it, for somebody has typed ^S."""
+        if not self._waited:
+            self._waited = now
+        elif now - self._waited > _MARK_SECONDS:
+            self._exchange.close()
+        elif now - self._waited > _STOPPED_SECONDS and not self._continued:
+            self._continued = True
+            self._shell.type(CONTINUE, 0.0)
+
     def _ask_for_mark(self, now: float) -> None:
         exchange = self._exchange
         if not self._asked:
             self._asked = now
-            exchange.doubt()
-            late = exchange.report is not None and exchange.report.late
-            self._shell.send(lines.show_end(exchange.nonce, tty=exchange.tty, late=late))
+            if exchange.unsure:
+                self._shell.send(lines.show_after(exchange.nonce, tty=exchange.tty))
+            else:
+                exchange.doubt()
+                self._shell.send(lines.show_end(exchange.nonce, tty=exchange.tty))
         elif now - self._asked > _MARK_SECONDS:
             exchange.close()  # the terminal does not take it

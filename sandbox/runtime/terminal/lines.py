@@ -13,15 +13,16 @@ from dataclasses import dataclass
 
 from sandbox.runtime.base import OUTPUT, STATUS
 
-TERMINAL = 252
-"""Bash's own descriptor of the terminal, whatever a command does to the first three."""
-BOOT = f"exec {TERMINAL}<&0; stty iutf8; PS1= PS2= exec bash --noprofile --norc --noediting -i <&250 250<&-"
+NULL, TERMINAL = 249, 252
+"""Bash's own descriptors of /dev/null and of the terminal, whatever becomes of files and the first
+three descriptors."""
+BOOT = f"exec {TERMINAL}<&0 {NULL}>/dev/null; stty iutf8; PS1= PS2= exec bash --noprofile --norc --noediting -i <&250 250<&-"
 PROMPT = b"bash --noprofile --norc -i"
 NONCE_DIGITS = 16
 """Digits, for a terminal may be set to change letters."""
 _MARK = b"\x1b]7133;"
 MARK_BYTES = len(_MARK) + 1 + NONCE_DIGITS + 1
-BEGIN, END = b"1", b"2"
+BEGIN, END, AFTER = b"1", b"2", b"3"
 _ENABLE = (
     b"\\builtin enable builtin printf eval unset return : || \\builtin :\n"
     b"\\builtin unalias \\{ \\} 2>/dev/null || \\builtin :\n"
@@ -52,7 +53,7 @@ def mark(kind: bytes, nonce: bytes) -> bytes:
 
 def setup(nonce: bytes) -> bytes:
     """Bash's first line: no prompts, no history; its process id as the status."""
-    said = _say(b"H", nonce, b'"$$" "$PWD"')
+    said = _say(b"H", nonce, b'"$$" "${DIRSTACK-}"')
     return b"export -n PS1 PS2; set +o history +H; " + said + b"\n"
 
 
@@ -69,23 +70,26 @@ def command(text: bytes, nonce: bytes, *, last: int, tty: bool, stdin: bytes | N
         begin = b"%s() { %s; } 2>/dev/null; %s && \\builtin :" % (name, body, name)
     run = b"\\builtin eval " + quote(text) + _redirections(tty=tty, stdin=stdin)
     # The status is kept when it could not be told.
-    told = _say(b"D", nonce, b'"$%s" "${PWD-}"' % name) + b" && \\builtin unset -v " + name
+    told = _say(b"D", nonce, b'"$%s" "${DIRSTACK-}"' % name) + b" && \\builtin unset -v " + name
     last_mark = _show(END, nonce, where)
-    end = b"{ %s=$?; %s; %s; PS1=; \\builtin enable eval; } >/dev/null 2>&1" % (
+    end = b"{ %s=$?; %s; %s; PS1=; \\builtin enable eval; } >&%d 2>&1" % (
         name,
         told,
         last_mark,
+        NULL,
     )
-    late = _say(b"R", nonce, b'"$?" "${PWD-}"')
+    late = _say(b"R", nonce, b'"$?" "${DIRSTACK-}"')
     return begin + b"; " + run + b"; " + end + b"\n" + late + b"\n"
 
 
-def show_end(nonce: bytes, *, tty: bool, late: bool) -> bytes:
-    """The mark at the end once more.
+def show_after(nonce: bytes, *, tty: bool) -> bytes:
+    """A mark that comes after the one at the end, and after all that was printed before it."""
+    return _show(AFTER, nonce, TERMINAL if tty else OUTPUT) + b"\n"
 
-    A report may be late because something was switched off that is needed.
-    """
-    return (_ENABLE if late else b"") + _show(END, nonce, TERMINAL if tty else OUTPUT) + b"\n"
+
+def show_end(nonce: bytes, *, tty: bool) -> bytes:
+    """The mark at the end once more: the report may be late because what is needed was switched off."""
+    return _ENABLE + _show(END, nonce, TERMINAL if tty else OUTPUT) + b"\n"
 
 
 def mend(nonce: bytes) -> bytes:
@@ -97,7 +101,7 @@ def mend(nonce: bytes) -> bytes:
         b"POSIXLY_CORRECT=y\n\\unset -f builtin enable\n\\unset -v POSIXLY_CORRECT\n"
         b"\\enable builtin\n"
         + _ENABLE
-        + _say(b"R", nonce, b'"${_%s-$?}" "${PWD-}"' % nonce)
+        + _say(b"R", nonce, b'"${_%s-$?}" "${DIRSTACK-}"' % nonce)
         + b"; \\builtin unset -v _%s\n" % nonce
     )
 
@@ -152,7 +156,7 @@ def _show(kind: bytes, nonce: bytes, where: int) -> bytes:
 
 def _redirections(*, tty: bool, stdin: bytes | None) -> bytes:
     """Of the command. It gets none of our descriptors."""
-    closed = b" %d>&- %d>&- %d>&-" % (STATUS, TERMINAL, OUTPUT)
+    closed = b" %d>&- %d>&- %d>&- %d>&-" % (STATUS, TERMINAL, OUTPUT, NULL)
     if stdin is not None:
         source = b" < <(\\builtin printf %%s %s)" % quote(stdin)
     else:

@@ -3,13 +3,15 @@
 import os
 import select
 import threading
-from contextlib import suppress
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 
 from pexpect import EOF
 from pexpect.fdpexpect import fdspawn
 from pexpect.spawnbase import SpawnBase
 
-from sandbox.errors import TerminalFault
+from sandbox.errors import RuntimeFault, TerminalFault
 from sandbox.runtime.base import Box, Foreground, Pty, Wires
 from sandbox.runtime.ready import writable
 from sandbox.runtime.terminal import lines
@@ -22,7 +24,7 @@ _READ_BYTES = 1 << 18
 _START_SECONDS, _SEND_SECONDS = 30.0, 30.0
 _ASIDE_BYTES = 8192
 _DRAWN_BYTES = 1 << 17
-_TYPE_BYTES = 1024
+_TYPE_BYTES, _TYPE_SECONDS = 1024, 0.02
 _MOST_SECONDS = 3600.0
 _TURNS = 64
 OUTPUT_BYTES = 1 << 30
@@ -36,6 +38,13 @@ class Line(fdspawn):  # type: ignore[type-arg]  # the class is not generic when 
         del timeout
         data: bytes = SpawnBase.read_nonblocking(self, size)
         return data
+
+
+def _no_room(make: Callable[[], select.epoll]) -> select.epoll:
+    try:
+        return make()
+    except OSError as e:
+        raise RuntimeFault(f"cannot read from a terminal: {e}") from e
 
 
 class Shell:
@@ -56,45 +65,47 @@ class Shell:
         self._tape = tape
         self._lock = threading.Lock()
         self._said = b""
-        self._pty: Pty = box.open_pty(
-            ["bash", "-c", lines.BOOT], rows=rows, cols=cols, cwd=cwd, wires=True
-        )
-        assert self._pty.wires  # noqa: S101 - for the type checker: they were asked for
-        self._wires: Wires = self._pty.wires
-        fd = self._pty.fileno()
-        os.set_blocking(fd, False)
-        self._line = Line(fd, maxread=_READ_BYTES, timeout=None)
-        self._poll = select.epoll()
-        self._watched = [fd, *self._wires.filenos()]
-        for number in self._watched:
-            self._poll.register(number, select.EPOLLIN)
-        try:
+        self._failed: Exception | None = None
+        with ExitStack() as undo:
+            self._pty: Pty = box.open_pty(
+                ["bash", "-c", lines.BOOT], rows=rows, cols=cols, cwd=cwd, wires=True
+            )
+            undo.callback(self._pty.close)
+            assert self._pty.wires  # noqa: S101 - for the type checker: they were asked for
+            self._wires: Wires = self._pty.wires
+            fd = self._pty.fileno()
+            os.set_blocking(fd, False)
+            self._line = Line(fd, maxread=_READ_BYTES, timeout=None)
+            self._poll = undo.enter_context(_no_room(select.epoll))
+            self._watched = [fd, *self._wires.filenos()]
+            for number in self._watched:
+                self._poll.register(number, select.EPOLLIN)
             self._greet()
-        except BaseException:
-            self.close()
-            raise
+            undo.pop_all()
 
     def send(self, text: bytes) -> bool:
         """To bash's own input. False: it does not take it."""
         return self._wires.send(text, _SEND_SECONDS)
 
-    def type(self, data: bytes, seconds: float) -> bool:
+    def type(self, data: bytes, seconds: float) -> int:
         """On the terminal, as fast as it is taken; what is printed meanwhile is read.
 
-        False: not all of it was taken in time.
+        Returns how many bytes were taken in time.
         """
-        self._tape.typed(data)
-        fd, left = self._pty.fileno(), memoryview(data)
-        pause = min(seconds, 0.02)
-        while left and not self.ended and seconds > 0:
+        fd, left, until = self._pty.fileno(), memoryview(data), time.monotonic() + seconds
+        while left and not self.ended:
             try:
                 left = left[os.write(fd, left[:_TYPE_BYTES]) :]
             except BlockingIOError:
+                if not time.monotonic() < until or self._full:
+                    break
                 if not writable(fd, 0):
-                    seconds -= 0 if self.pump(pause) else pause
+                    self.pump(_TYPE_SECONDS)
             except OSError:
-                return False
-        return not left
+                break
+        typed = len(data) - len(left)
+        self._tape.typed(data[:typed])
+        return typed
 
     def pump(self, seconds: float) -> bool:
         """Read what is there, or comes within `seconds`. Was there anything?"""
@@ -128,8 +139,10 @@ class Shell:
             DRAIN.remove(self._poll.fileno())
             with self._lock:
                 pass  # it has read to the end of its turn
+            if self._failed:
+                raise self._failed
         elif not self.ended:
-            DRAIN.add(self._poll.fileno(), self._drained, self._lock)
+            DRAIN.add(self._poll.fileno(), self._read_by_thread, self._lock)
 
     def foreground(self) -> Foreground | None:
         return self._pty.foreground()
@@ -166,6 +179,7 @@ class Shell:
                 return
 
     def close(self) -> None:
+        self._failed = None
         self.drain(on=False)
         self._poll.close()
         self._pty.close()
@@ -210,8 +224,19 @@ class Shell:
 
     def _drained(self) -> None:
         self._read([fd for fd, _ in self._poll.poll(0)])
-        exchange = self.exchange
-        if self.ended or (exchange and exchange.sink.total > OUTPUT_BYTES):
+        if self.ended or self._full:
+            DRAIN.remove(self._poll.fileno())
+
+    @property
+    def _full(self) -> bool:
+        return self.exchange is not None and self.exchange.total > OUTPUT_BYTES
+
+    def _read_by_thread(self) -> None:
+        """Whatever goes wrong here is this terminal's trouble, and told with its next action."""
+        try:
+            self._drained()
+        except Exception as e:  # noqa: BLE001 - the thread's boundary: all terminals share it
+            self._failed = e
             DRAIN.remove(self._poll.fileno())
 
     def _draw(self, data: bytes) -> None:

@@ -8,6 +8,10 @@ SPOOL_BYTES, SPOOLED_BYTES = 64 << 20, 512 << 20
 """What is kept in a file of one command's output, and in all files of one terminal."""
 
 
+_LINE_BYTES = 1 << 16
+"""A longer line is no progress bar."""
+
+
 class HeadTail:
     """Keeps the beginning and the end of what is written to it, and counts all of it."""
 
@@ -66,7 +70,7 @@ class Fold:
                 self._line = bytearray(after)
             else:
                 self._line += after
-                if len(self._line) > SPOOL_BYTES:
+                if len(self._line) > _LINE_BYTES:
                     out += self._line
                     self._line.clear()
             self._returned = True
@@ -131,20 +135,32 @@ class Sink:
             self._file.close()
 
     def _keep_all(self, data: bytes) -> None:
+        """A disk that is full costs the file, and nothing else."""
         if self._spool is None:
             return
         if self._file is None:
             self._before += data
             if len(self._before) <= self._limit:
                 return
-            if self._room <= 0:
-                self._spool = None
-                return
-            self._file = self._spool.open("wb")
             data, self._before = bytes(self._before), bytearray()
-        if self._room > 0:
-            self.spooled_bytes += self._file.write(data[: self._room])
-            self._room -= len(data)
+        try:
+            self._spool_on(self._spool, data)
+        except OSError:
+            self._drop_file()
+
+    def _spool_on(self, path: Path, data: bytes) -> None:
+        if self._room <= 0:
+            self._spool = None if self._file is None else path
+            return
+        if self._file is None:
+            self._file = path.open("wb", buffering=0)
+        self.spooled_bytes += self._file.write(data[: self._room])
+        self._room -= len(data)
+
+    def _drop_file(self) -> None:
+        self._spool = None
+        if self._file:
+            self._file.close()
 
 
 def decode(data: bytes) -> str:

@@ -4,7 +4,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self, assert_never
 
@@ -12,9 +12,9 @@ from sandbox.errors import RuntimeFault, TerminalFault
 from sandbox.model.step import Keys, Observation, Run, Screen, Signal, Status, TerminalAction, Wait
 from sandbox.runtime.base import Box
 from sandbox.runtime.terminal import keys, lines
-from sandbox.runtime.terminal.ending import interrupt, signalled
+from sandbox.runtime.terminal.ending import interrupt
 from sandbox.runtime.terminal.exchange import Exchange
-from sandbox.runtime.terminal.follow import Came, Follower
+from sandbox.runtime.terminal.follow import CONTINUE, Came, Follower
 from sandbox.runtime.terminal.paste import whole
 from sandbox.runtime.terminal.shell import OUTPUT_BYTES, Shell
 from sandbox.runtime.terminal.sink import SPOOLED_BYTES, Sink
@@ -24,6 +24,7 @@ ENVIRONMENT = {"TERM": "xterm-256color", "PAGER": "cat", "GIT_PAGER": "cat", "NO
 """Added to the agent's box: programs that page would wait for a key."""
 _PROMPT_SECONDS, _LAST_SECONDS = 5.0, 0.5
 _LABEL = 200
+_NOT_DONE = "the shell had ended before: this was not done\n"
 _BUSY = (
     "a program is still running in the foreground: type into it with keys, look at it with wait,"
     " or end it with signal"
@@ -47,6 +48,8 @@ class Outcome:
 
     status: Status
     exit_code: int | None = None
+    output: str = ""
+    """In place of what a command has printed."""
     limit: str = ""
     signals: tuple[str, ...] = ()
 
@@ -70,6 +73,8 @@ class Terminal:
         self._clock = clock
         self._shell: Shell | None = None
         self._job: Job | None = None
+        self._lost = Status.SHELL_LOST
+        """Why there is no shell, once there is none."""
         self._last_status = 0
         self._outputs = 0
         self._spool_left = SPOOLED_BYTES
@@ -94,7 +99,7 @@ class Terminal:
     def do(self, action: TerminalAction) -> Observation:
         """Carry it out, and show what came of it."""
         if self._shell is None:
-            return self._refusal("there is no shell any more", Status.SHELL_LOST)
+            return self._refusal("there is no shell any more", self._lost)
         began = self._clock()
         self._shell.drain(on=False)
         self._shell.read_rest()
@@ -116,12 +121,15 @@ class Terminal:
             self._shell.drain(on=True)
 
     def _do(self, action: TerminalAction, shell: Shell, began: float) -> Observation:
-        if self._job and self._job.exchange.over and not isinstance(action, Wait):
-            # It has ended since it was last looked at, and nobody has seen its last words.
-            shell.put_aside(self._ended(shell, self._job).raw())
-        if self._job and shell.ended and not isinstance(action, Wait):
-            sink = self._job.exchange.sink
+        if shell.ended and not isinstance(action, Wait):
+            sink = self._job.exchange.sink if self._job else None
             return self._observe(self._replace(shell), began, sink)
+        if self._job and self._job.exchange.over and not isinstance(action, Wait):
+            if isinstance(action, Keys) and not self._job.prompt:
+                # They were meant for what has ended; a shell might carry them out.
+                return self._seen(Came.END, shell, self._job, began, keep=True, screen=False)
+            # Nobody has seen its last words.
+            shell.put_aside(self._ended(shell, self._job).raw())
         match action:
             case Run():
                 return self._run(action, shell, began)
@@ -155,15 +163,20 @@ class Terminal:
         if typed is None or text is None:
             return self._refusal("half a character cannot be typed")
         if None in codes:
-            return self._refusal(f"there is no key `{action.named[codes.index(None)]}`")
+            return self._refusal(f"there is no key `{action.named[codes.index(None)][:_LABEL]}`")
         job = self._job or self._open_prompt(shell)
         if action.fold:
             job.exchange.sink.fold()
         self._tape.marker(f"keys: {typed[:_LABEL].decode('utf-8', 'replace')!r}")
         data = typed + b"".join(code for code in codes if code)
-        shell.type(whole(data, self._box, shell.pid), max(action.seconds, 0.0))
+        data = whole(data, self._box, shell.pid)
+        taken = shell.type(data, max(action.seconds, 0.0))
         came = job.follower.follow(began + action.seconds, action.until, text=text)
-        return self._seen(came, shell, job, began, keep=True, screen=action.screen)
+        seen = self._seen(came, shell, job, began, keep=True, screen=action.screen)
+        if taken == len(data):
+            return seen
+        words = f"{taken} of {len(data)} bytes were typed: the program took no more in time"
+        return replace(seen, limit="; ".join(filter(None, (seen.limit, words))))
 
     def _wait(self, action: Wait, shell: Shell, began: float) -> Observation:
         text = _bytes(action.text or "")
@@ -177,22 +190,37 @@ class Terminal:
         if action.fold:
             job.exchange.sink.fold()
         self._tape.marker("wait")
+        if text and text in job.exchange.sink.raw():
+            until = began  # it was printed since somebody last looked
         came = job.follower.follow(until, action.until, text=text)
         return self._seen(came, shell, job, began, keep=True, screen=action.screen)
 
     def _signal(self, action: Signal, shell: Shell, began: float) -> Observation:
         name = action.name.upper().removeprefix("SIG")
         if f"SIG{name}" not in signal.Signals.__members__:
-            return self._refusal(f"there is no signal `{action.name}`")
+            return self._refusal(f"there is no signal `{action.name[:_LABEL]}`")
         job = self._job
         if job is None and action.target == "foreground":
             return self._refusal("nothing runs in the foreground")
         self._tape.marker(f"signal: {name}")
-        signalled(self._box, shell.pid, name, scope=action.target)
+        number = signal.Signals[f"SIG{name}"]
+        there = self._box.signal(shell.pid, number, scope=action.target)
         if job is None:
+            if not there:
+                return self._refusal("nothing runs")
             return self._observe(Outcome(status=Status.EXITED), began, screen=action.screen)
-        came = job.follower.follow(began + action.seconds, "exit")
+        if not there and action.target == "foreground":  # it is the shell itself that is at work
+            self._box.signal(shell.pid, number, scope="none", more=[shell.pid])
+        came = self._over_after_signal(shell, job, began + action.seconds)
         return self._seen(came, shell, job, began, keep=True, screen=action.screen)
+
+    def _over_after_signal(self, shell: Shell, job: Job, until: float) -> Came:
+        came = job.follower.follow(until, "exit")
+        if came is Came.TIME and not self._box.signal(shell.pid, 0):
+            # Nothing is left but the shell, which cannot say so: somebody has typed ^S.
+            shell.type(CONTINUE, 0.0)
+            came = job.follower.follow(self._clock() + _LAST_SECONDS, "exit")
+        return came
 
     def _begin(
         self, shell: Shell, command: bytes, *, tty: bool = True, stdin: bytes | None = None,
@@ -218,8 +246,8 @@ class Terminal:
 
     def _leave_prompt(self, shell: Shell, job: Job) -> Shell:
         """Back to the shell itself, or to another if it did not survive that."""
-        signalled(self._box, shell.pid, "KILL")
-        if job.follower.follow(self._clock() + _PROMPT_SECONDS, "exit") is Came.END:
+        self._box.signal(shell.pid, signal.SIGKILL)
+        if self._over_after_signal(shell, job, self._clock() + _PROMPT_SECONDS) is Came.END:
             self._ended(shell, job)
             return shell
         self._replace(shell)
@@ -251,8 +279,9 @@ class Terminal:
             return self._observe(outcome, began, job.exchange.sink, screen=screen)
         if came is not Came.END:
             status = Status.AWAITING_INPUT if came is Came.INPUT else Status.RUNNING
-            sink, job.exchange.sink = job.exchange.sink, self._sink()
+            sink = job.exchange.sink
             self._close(sink)
+            job.exchange.sink = self._sink()
             return self._observe(Outcome(status=status), began, sink, screen=screen)
         sink = self._ended(shell, job)
         code = self._last_status
@@ -274,6 +303,7 @@ class Terminal:
         with closing(old):
             code = old.exit_code(_LAST_SECONDS)
             old.read_rest()
+            begun = self._job is not None and self._job.exchange.begun
             if self._job:
                 self._ended(old, self._job)
             limit = "; ".join(filter(None, (limit, self._box.reached())))
@@ -284,15 +314,18 @@ class Terminal:
             self._shell.put_aside(old.aside.raw())
         except (RuntimeFault, TerminalFault):
             status = self._give_up(limit)
-        return Outcome(status=status, exit_code=code, limit=limit, signals=sent)
+        output = "" if begun else _NOT_DONE
+        return Outcome(status=status, exit_code=code, output=output, limit=limit, signals=sent)
 
     def _give_up(self, limit: str) -> Status:
         if self._shell:
             self._shell.close()
             self._shell = None
         if self._box.lost():
-            return Status.BOX_LOST
-        return Status.STOPPED if limit else Status.SHELL_LOST
+            self._lost = Status.BOX_LOST
+        elif limit:
+            self._lost = Status.STOPPED
+        return self._lost
 
     def _fresh(self) -> Shell:
         cwd = self._existing_cwd()
@@ -330,7 +363,7 @@ class Terminal:
         self, outcome: Outcome, began: float, sink: Sink | None = None, *, screen: bool = False
     ) -> Observation:
         return Observation(
-            output=sink.text() if sink else "",
+            output=(sink.text() if sink else "") or outcome.output,
             status=outcome.status,
             exit_code=outcome.exit_code,
             cwd=self._cwd,
