@@ -31,8 +31,10 @@ _LONGEST_CHARS: Final = 128
 _OTHERS: Final = re.compile(r"[78DEM]|[()][0AB]|#[34568]")
 _FRESH: Final = "\x1b[!p\x1b[H\x1b[2J"
 """In place of a full reset, which would undo the settings of whoever watches."""
-_SCREEN: Final = re.compile(rb"\x1b\[\?(?:[0-9;]*;)?(?:47|1047|1049)(?:;[0-9;]*)?([hl])")
-_SCREEN_BYTES: Final = 64
+_SCREEN: Final = re.compile(rb"\x1b\[\?([0-9;]{1,64}+)([hl])")
+_SCREEN_MODES: Final = frozenset({b"47", b"1047", b"1049"})
+_SCREEN_BYTES: Final = 3 + 64
+"""What a sequence has before its last letter."""
 
 RESTORED: Final = (
     "\x1b7\x1b[r\x1b8\x1b[0m\x1b(B\x0f\x1b[?25h\x1b[?7h\x1b[?6l\x1b[?5l\x1b[4l\x1b[?2026l"
@@ -43,6 +45,7 @@ INPUT_RESTORED: Final = (
 )
 """Undoes what a program can have told a terminal about keys and the mouse."""
 MAIN_SCREEN: Final = "\x1b[?1049l"
+OTHER_SCREEN: Final = "\x1b[?1049h"
 
 
 def harmless(text: str, held: str = "") -> tuple[str, str]:
@@ -75,8 +78,9 @@ class Screens:
 
     def see(self, data: bytes) -> None:
         data = self._end + data
-        if found := _SCREEN.findall(data):
-            self.other = found[-1] == b"h"
+        for modes, end in _SCREEN.findall(data):
+            if not _SCREEN_MODES.isdisjoint(modes.split(b";")):
+                self.other = end == b"h"
         self._end = data[-_SCREEN_BYTES:]
 
 

@@ -64,7 +64,10 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """Send a signal to all of the foreground program, or to the shell and all its jobs."""
+    """Send a signal to all of the foreground program, or to all that runs in the session.
+
+    The session: background jobs too, never the shell itself.
+    """
 
     name: str
     """INT, TERM, KILL and the like, with or without SIG."""

@@ -10,7 +10,13 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, Self
 
-from sandbox.formats.controls import INPUT_RESTORED, MAIN_SCREEN, RESTORED, Screens
+from sandbox.formats.controls import (
+    INPUT_RESTORED,
+    MAIN_SCREEN,
+    OTHER_SCREEN,
+    RESTORED,
+    Screens,
+)
 from sandbox.runtime.ready import writable
 
 ROWS, COLS = 40, 160
@@ -22,8 +28,9 @@ _LAST_SECONDS = 1.0
 class Seat:
     """Use it in a `with`, in the main thread if signals are to be heard.
 
-    Every key goes to the box, ^C too. The terminal may go away at any time, even after the end of
-    the `with`: then what we would print goes nowhere, and the rollout goes on to its verdict.
+    Every key goes to the box, ^C too. While we are stopped, as by `kill -TSTP`, the terminal is as
+    it was; when we go on, it is the box's again. It may go away at any time, even after the end of the
+    `with`: then what we would print goes nowhere, and the rollout goes on to its verdict.
     """
 
     def __init__(self, keyboard: int, screen: int) -> None:
@@ -109,12 +116,27 @@ class Seat:
             del number, frame
             self._nudge()
 
+        def stopped(number: int, frame: FrameType | None) -> None:
+            del frame
+            self._give_back()
+            handler = signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)  # in here, until somebody lets us go on
+            signal.signal(number, handler)
+            self._take_again()  # nobody would, if we have no shell, and so we were not stopped
+
+        def continued(number: int, frame: FrameType | None) -> None:
+            del number, frame
+            self._take_again()
+
         def hung_up(number: int, frame: FrameType | None) -> None:
             del number, frame
             self.leave()
             self._nudge()
 
         self._handlers[signal.SIGWINCH] = signal.signal(signal.SIGWINCH, changed)
+        if self.person and signal.getsignal(signal.SIGTSTP) is signal.SIG_DFL:
+            self._handlers[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, stopped)
+            self._handlers[signal.SIGCONT] = signal.signal(signal.SIGCONT, continued)
         if self._mine and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
             signal.signal(signal.SIGHUP, hung_up)  # for good: judging comes after
 
@@ -124,14 +146,26 @@ class Seat:
                 os.write(self._waker, b"!")
 
     def _give_back(self) -> None:
-        if self.gone:
+        if not self.gone:
+            self._say((MAIN_SCREEN if self.screens.other else "") + RESTORED + INPUT_RESTORED)
+            self._calm()
+
+    def _take_again(self) -> None:
+        """A shell has set it to its liking meanwhile, and its size may be another."""
+        if self.gone or not self._inside or self._before is None:
             return
+        # In the background this stops us, and fails: the next to let us go on tries again.
+        with suppress(termios.error):
+            tty.setraw(self.keyboard, termios.TCSANOW)
+        if self.screens.other:
+            self._say(OTHER_SCREEN)
+        self._nudge()
+
+    def _say(self, codes: str) -> None:
         if self.screen in self._mine and os.environ.get("TERM", "dumb") != "dumb":
-            said = (MAIN_SCREEN if self.screens.other else "") + RESTORED + INPUT_RESTORED
             with suppress(OSError):
                 if writable(self._out, _LAST_SECONDS):
-                    os.write(self._out, said.encode())
-        self._calm()
+                    os.write(self._out, codes.encode())
 
     def _calm(self) -> None:
         """Keys are lines again. Tried even if it seems to be gone."""

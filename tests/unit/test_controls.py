@@ -148,3 +148,23 @@ def test_which_screen_is_shown_is_followed_across_pieces():
     assert shows_the_other(b"\x1b[?1049h", b"x" * 1000)
     assert not shows_the_other(b"\x1b[?1049h", b"x" * 1000 + b"\x1b[?1049;25l")
     assert not shows_the_other(b"\x1b[?25h")
+
+
+def test_a_mode_among_others_is_one_too_and_one_like_it_is_none():
+    assert shows_the_other(b"\x1b[?25;1049;1h")
+    assert not shows_the_other(b"\x1b[?10491;147;4h")
+    assert shows_the_other(b"\x1b[?" + b"1;" * 30 + b"47", b"h")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["\x1b[?", "47;", "1049;", "1", ";", "\x1b", "\x1b[", "\x1b]", "\x1bP", "\x1b(", " ", "!",
+     "\x1b[1;", "\x1b[?1;", "\x1b]x\x1b", "\x9b", "\x9d", "\x1b[ ", "?", "m", "\x18", "\x1b\x1b["],
+)  # fmt: skip
+@pytest.mark.parametrize("before", ["", "\x1b[?", "\x1b[", "\x1b]", "\x1b"])
+def test_long_nonsense_takes_no_longer_than_its_length(before: str, piece: str):
+    """Else this would take minutes, or hours."""
+    text = before + piece * (1_000_000 // len(piece))
+    Screens().see(text.encode())
+    shown, held = harmless(text)
+    assert len(shown) + len(held) <= len(text) + 100

@@ -1,6 +1,8 @@
 """Names of keys to what a terminal sends for them."""
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from sandbox.runtime.terminal.keys import NAMES, named
 
@@ -22,3 +24,23 @@ def test_a_key_is_what_a_terminal_sends_for_it(name, code):
 
 def test_every_name_is_known():
     assert all(named(name) for name in NAMES)
+
+
+odd = st.one_of(st.text(st.characters(), max_size=3), st.sampled_from(NAMES))
+
+
+@given(st.lists(st.sampled_from(["C-", "M-", "S-", "Alt-", "^-"])).map("".join), odd)
+@example("C-", "ß")
+@example("C-", "ŉ")
+@example("", "\ud800")
+@example("M-", "\udc80")
+@example("M-" * 3000, "a")
+def test_whatever_is_called_a_key_is_one_or_none(prefixes: str, key: str):
+    code = named(prefixes + key)
+    assert code is None or 0 < len(code) < 20
+
+
+def test_what_is_no_letter_of_a_keyboard_is_no_key():
+    assert [named(name) for name in ("C-ß", "C-ŉ", "\ud800", "M-\udc80", "M-" * 3000 + "a")] == [
+        None
+    ] * 5

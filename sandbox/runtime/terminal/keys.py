@@ -19,13 +19,19 @@ _BY_NAME = {name.lower(): code for name, code in _PLAIN.items()} | {
 }
 NAMES = (*_PLAIN, *_SAME)
 _PREFIXES = {"S": "S", "M": "M", "A": "M", "ALT": "M", "C": "C", "^": "C", "CTRL": "C"}
+_LONGEST = 20
 _MODIFIERS = {"S": 1, "C": 4}
 
 
 def named(name: str) -> bytes | None:
     """C-c, M-x, C-Up, Enter…; None for what is no key."""
+    if len(name) > _LONGEST:
+        return None
     if len(name) == 1:
-        return name.encode("utf-8", "surrogateescape")
+        try:
+            return name.encode()
+        except UnicodeEncodeError:  # half a character
+            return None
     return _BY_NAME.get(name.lower()) or _with_others(*name.partition("-")[::2])
 
 
@@ -43,6 +49,8 @@ def _with_others(prefix: str, key: str) -> bytes | None:
 
 
 def _control(key: str) -> bytes | None:
+    if not key.isascii():  # as large letters, some are two, and some are ASCII
+        return None
     if key == "?":
         return b"\x7f"
     if key == " ":
