@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +15,9 @@ from sandbox.model.task import Limits
 from sandbox.runtime.base import Box, BoxSpec, Image, Runtime
 from sandbox.runtime.store import Store
 from tests.support.tinyimage import tiny_image
+
+if TYPE_CHECKING:
+    from sandbox.runtime.docker import DockerRuntime
 
 LIMITS = Limits(memory_mib=128, pids=64, cpus=2.0)
 EMBEDDED = pytest.param("embedded", marks=pytest.mark.box)
@@ -59,6 +63,21 @@ def bench(benches: Benches, tmp_path: Path) -> Bench:
 @pytest.fixture
 def runtime(bench: Bench) -> Runtime:
     return bench.runtime
+
+
+@pytest.fixture(scope="module")
+def docker_runtime(store: Store, image: Image) -> Iterator["DockerRuntime"]:
+    """For what is particular to it. In CI it must be able to make a box."""
+    from sandbox.runtime.docker import DockerRuntime  # noqa: PLC0415 - it may not be installed
+
+    with closing(DockerRuntime(store)) as made:
+        try:
+            made.create(BoxSpec(image=image, limits=LIMITS)).destroy()
+        except RuntimeFault as e:
+            if os.environ.get("CI") == "true":
+                raise
+            pytest.skip(f"docker cannot run here: {e}")
+        yield made
 
 
 @pytest.fixture

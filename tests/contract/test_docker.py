@@ -28,17 +28,9 @@ from tests.support.tinyimage import config_of
 pytestmark = [pytest.mark.box, pytest.mark.docker]
 
 
-@pytest.fixture(params=["docker"], scope="module")
-def runtime(request: pytest.FixtureRequest, store: Store, image: Image) -> Iterator[DockerRuntime]:
-    made = DockerRuntime(store)
-    try:
-        made.create(BoxSpec(image=image, limits=LIMITS)).destroy()
-    except RuntimeFault as e:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"docker cannot run here: {e}")
-    yield made
-    made.close()
+@pytest.fixture(scope="module")
+def runtime(docker_runtime: DockerRuntime) -> DockerRuntime:
+    return docker_runtime
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 
 from sandbox.audit.conformance.bench import host_processes
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import Box, BoxSpec, Change, Image, Mount, Seed, Snapshot
+from sandbox.runtime.base import Box, BoxSpec, Change, Mount, Seed, Snapshot
 from sandbox.runtime.docker import DockerRuntime
 from sandbox.runtime.store import Store, sha256_file
 from tests.contract.conftest import LIMITS
@@ -27,17 +26,9 @@ pytestmark = [pytest.mark.box, pytest.mark.docker]
 HOLD = "x = bytearray(60 << 20); print('held', flush=True); import time; time.sleep(60)"
 
 
-@pytest.fixture(params=["docker"], scope="module")
-def runtime(request: pytest.FixtureRequest, store: Store, image: Image) -> Iterator[DockerRuntime]:
-    made = DockerRuntime(store)
-    try:
-        made.create(BoxSpec(image=image, limits=LIMITS)).destroy()
-    except RuntimeFault as e:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"docker cannot run here: {e}")
-    yield made
-    made.close()
+@pytest.fixture(scope="module")
+def runtime(docker_runtime: DockerRuntime) -> DockerRuntime:
+    return docker_runtime
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox.errors import RuntimeFault
 from sandbox.runtime.base import Box, BoxSpec, Image
 from sandbox.runtime.docker import DockerRuntime
-from sandbox.runtime.store import Store
 from tests.contract.conftest import LIMITS
 
 pytestmark = [pytest.mark.box, pytest.mark.docker]
@@ -78,16 +76,9 @@ INIT = "cat /proc/1/environ /proc/1/maps; echo x > /proc/1/mem; ls -l /proc/1/fd
 
 
 @pytest.fixture(scope="module")
-def box(store: Store, image: Image) -> Iterator[Box]:
-    runtime = DockerRuntime(store)
-    try:
-        made = runtime.create(BoxSpec(image=image, limits=LIMITS))
-    except RuntimeFault as e:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"docker cannot run here: {e}")
-    yield made
-    runtime.close()
+def box(docker_runtime: DockerRuntime, image: Image) -> Iterator[Box]:
+    with docker_runtime.create(BoxSpec(image=image, limits=LIMITS)) as made:
+        yield made
 
 
 def made(box: Box, calls: dict[str, tuple[tuple[int, int], tuple[int, ...]]]) -> dict[str, str]:

@@ -12,10 +12,10 @@ import pytest
 from sandbox.audit.conformance.terminals import read_all, read_until, terminal
 from sandbox.audit.conformance.wires import Received, wires_of
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import CONTROL, OUTPUT, STATUS, Box, BoxSpec, Image, Pty
+from sandbox.runtime.base import CONTROL, OUTPUT, STATUS, Box, BoxSpec, Pty
 from sandbox.runtime.docker import DockerRuntime
+from sandbox.runtime.docker.box import LOOK_SECONDS
 from sandbox.runtime.store import Store
-from tests.contract.conftest import LIMITS
 from tests.support.tars import Entry, make_tar
 from tests.support.tinyimage import with_layer
 from tests.support.waiting import eventually
@@ -27,16 +27,8 @@ HOLDERS = 'for p in /proc/[0-9]*; do read -r n < "$p/comm"; [ "$n" = wires ] && 
 
 
 @pytest.fixture(scope="module")
-def runtime(store: Store, image: Image) -> Iterator[DockerRuntime]:
-    made = DockerRuntime(store)
-    try:
-        made.create(BoxSpec(image=image, limits=LIMITS)).destroy()
-    except RuntimeFault as e:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"docker cannot run here: {e}")
-    yield made
-    made.close()
+def runtime(docker_runtime: DockerRuntime) -> DockerRuntime:
+    return docker_runtime
 
 
 @pytest.fixture
@@ -169,6 +161,18 @@ def test_programs_of_two_users_in_front_are_seen(box: Box):
     with terminal(box, "bash", "-c", f'python3 -c "{become}"; true') as pty:
         os.write(pty.fileno(), b"line\n")
         read_until(pty, b"line\r\nline\r\n")
+        assert told_rightly(pty, "cat", "input")
+
+
+def test_of_a_box_that_does_not_answer_at_once_nothing_is_told(box: Box):
+    """Nor looked up from here: whoever asks has a clock that runs."""
+    with terminal(box, "cat") as pty:
+        assert told_rightly(pty, "cat", "input")
+        box.freeze()
+        before = time.monotonic()
+        assert pty.foreground() is None
+        assert time.monotonic() - before < LOOK_SECONDS + 1
+        box.thaw()
         assert told_rightly(pty, "cat", "input")
 
 

@@ -5,12 +5,18 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
-from sandbox.runtime import foreground
+from sandbox.runtime import foreground, procs
 from tests.support.waiting import eventually
 
 SHELL = 'exec 250<&0 252<>"$0" >&252 2>&252; exec bash --norc --noprofile --noediting -i <&250'
+
+
+def py(code: str) -> str:
+    """A shell's words for a Python program."""
+    return f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}"
 
 
 class Terminal:
@@ -75,10 +81,10 @@ class Terminal:
 
     def _pids(self) -> list[int]:
         """Of its session and of those within. A zombie is its parent's affair, or process 1's."""
-        found = {pid for pid, _ in foreground._walk(self.shell.pid)}
+        found = {pid for pid, _ in procs.walk(self.shell.pid, procs.Work())}
         for pid in (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
             with contextlib.suppress(ProcessLookupError):
                 if os.getsid(pid) == self.shell.pid:
                     found.add(pid)
-        stats = {pid: foreground._stat(f"/proc/{pid}") for pid in found}
+        stats = {pid: procs.stat_of(f"/proc/{pid}") for pid in found}
         return [pid for pid, stat in stats.items() if stat is not None and stat.state not in "ZX"]

@@ -1,12 +1,14 @@
 """Unit tests: no box, no network but loopback, nothing written outside tmp_path."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from sandbox.runtime.store import Store
+from tests.support.jobs import Terminal
 
 # Shared machines have no even speed: a deadline would fail tests for the neighbour's work.
 settings.register_profile("unit", max_examples=25, deadline=None)
@@ -33,3 +35,11 @@ def home(tmp_path: Path) -> Path:
     (project / ".gitattributes").write_text("* text=auto eol=crlf ident\n")
     (project / ".gitignore").write_text("*.py\n")
     return tmp_path / "repos"
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    """With a bash on it that runs jobs."""
+    made = Terminal(tmp_path)
+    yield made
+    made.close()

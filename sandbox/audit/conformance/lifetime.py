@@ -134,6 +134,23 @@ def a_box_is_lost_when_it_is_gone_but_not_when_it_was_stopped(bench: Bench) -> N
 
 
 @GROUP.check()
+def a_box_that_is_destroyed_while_a_program_runs_is_lost(bench: Bench) -> None:
+    """`lost`: for whoever runs the program, as soon as that fails."""
+    marker = f"4242.{time.time_ns()}"
+    with bench.box() as box, ThreadPoolExecutor(1) as pool:
+
+        def lost() -> bool:
+            with refused("a program", RuntimeFault):
+                run(box, "sleep", marker)
+            return box.lost()
+
+        asked = pool.submit(lost)
+        see(marker)
+        box.destroy()
+        expect(asked.result(), True, "lost, when the program failed")
+
+
+@GROUP.check()
 def what_runs_in_a_box_does_not_make_it_lost(bench: Bench) -> None:
     """`lost`: programs that kill everything, themselves, or process 1."""
     with bench.box() as box:

@@ -36,8 +36,8 @@ from sandbox.runtime.docker.wires import HOLD
 
 HANG_UP_SECONDS = 10.0
 ANSWER_SECONDS = 30.0
-LOOK_SECONDS = 2.0
-"""A look is for now: what it says later is not worth more waiting."""
+LOOK_SECONDS = 0.3
+"""A look is for now, and whoever asks has a clock of its own."""
 COUNT_SECONDS = 1.0
 """How long a program's result may wait for what it ran into."""
 DEATH_SECONDS = 5.0
@@ -236,6 +236,8 @@ class DockerBox:
         self._container.kill()
 
     def lost(self) -> bool:
+        if self._gone:  # though the engine may know it still: it is just being removed
+            return True
         state = self._container.state()
         if not state or self._stopped:
             return not state

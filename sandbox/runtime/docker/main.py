@@ -3,10 +3,10 @@
 from functools import cache
 from pathlib import Path
 
-from sandbox.runtime import family, foreground
+from sandbox.runtime import family, foreground, procs
 from sandbox.runtime.docker import children, server
 
-_MODULES = (family, foreground, children, server)
+_MODULES = (family, procs, foreground, children, server)
 """Each may import those before it, and what is built into Python."""
 _WITHOUT = "exec env --ignore-signal=CHLD cat > /dev/null"
 """As process 1 it cannot be killed from inside; as it ignores SIGCHLD, the kernel reaps the

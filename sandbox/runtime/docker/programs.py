@@ -11,7 +11,7 @@ from sandbox.runtime.docker.channel import Call, Channel, Command
 from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import faults
 from sandbox.runtime.docker.execute import attend
-from sandbox.runtime.docker.terminal import DETACH_KEYS, KILLED, foreground_of
+from sandbox.runtime.docker.terminal import DETACH_KEYS, KILLED, NotInTime, foreground_of
 from sandbox.runtime.docker.wire import start_exec
 
 STARTS, START_PAUSE = 6, 0.1
@@ -89,17 +89,17 @@ def signal(
 
 
 def look(channel: Channel, pid: int, control: str, seconds: float) -> Foreground | None:
-    """What a child of the server sees of a terminal's foreground. None: nothing, or not in time.
+    """What a child of the server sees of a terminal's foreground. None: nothing.
 
-    Whatever is wrong, it is no fault of the box: there is no more to be known.
+    Raises NotInTime. Whatever is wrong, it is no fault of the box: there is no more to be known.
     """
     try:
         call = channel.ask(server.LOOK, f"{pid}\0{control}".encode(), keep=LOOK_BYTES)
-        if not channel.wait(call, time.monotonic() + seconds) or call.kind != server.EXIT:
-            return None
-    except RuntimeFault:
-        return None
-    if len(call.stdout) >= LOOK_BYTES:
+    except RuntimeFault as e:
+        raise NotInTime from e
+    if not channel.wait(call, time.monotonic() + seconds):
+        raise NotInTime
+    if call.kind != server.EXIT or len(call.stdout) >= LOOK_BYTES:
         return None
     return foreground_of(bytes(call.stdout).decode(errors="replace").split("\0"))
 

@@ -49,6 +49,10 @@ _DOING: dict[str, Literal["input", "control", "other"]] = {
 }
 
 
+class NotInTime(Exception):
+    """The box did not answer as fast as was needed, or does not answer any more."""
+
+
 class Inside(Protocol):
     """The box, as its terminals see it."""
 
@@ -61,7 +65,10 @@ class Inside(Protocol):
         ...
 
     def look(self, pid: int, control: str) -> Foreground | None:
-        """What the foreground of this program's terminal does; `control`: its pipe's name."""
+        """What the foreground of this program's terminal does; `control`: its pipe's name.
+
+        None: it cannot be told there. Raises NotInTime.
+        """
         ...
 
 
@@ -137,7 +144,11 @@ class DockerPty:
         """
         if self._sock is None:
             return None
-        return self._inside.look(self._pid, self._control) or self._look_from_here()
+        try:
+            found = self._inside.look(self._pid, self._control)
+        except NotInTime:  # whoever asks has no more time for this
+            return None
+        return found or self._look_from_here()
 
     def close(self) -> None:
         """The engine keeps the terminal open when its client leaves; the signal has to be sent."""

@@ -81,15 +81,19 @@ class EmbeddedBox:
         wires: bool = False,
     ) -> EmbeddedPty:
         request = self._program("terminal", argv, env, cwd, user) | {"pty": [rows, cols]}
-        with ExitStack() as undo:
+        with _faults("open a terminal in the box"), ExitStack() as undo:
             pipes = EmbeddedWires(self._body.host_ids(request["user"])) if wires else None
             if pipes:
                 undo.callback(pipes.close)
             reply = self._body.ask(request, pipes.theirs if pipes else [])
             undo.callback(reply.close)
             message, fds = _answer(reply, ANSWER_SECONDS)
+            for fd in fds:
+                undo.callback(os.close, fd)
             if message is None or "error" in message:
                 raise RuntimeFault(f"cannot start {argv[0]} in the box: {_said(message)}")
+            if not fds:
+                raise RuntimeFault("cannot open a terminal in the box: too many open files")
             if pipes:
                 pipes.started()
             undo.pop_all()
@@ -107,21 +111,15 @@ class EmbeddedBox:
         trusted: bool = False,
         output_bytes: int = STATUS_BYTES,
     ) -> ExecResult:
-        out, err = Stream(output_bytes), Stream(output_bytes)
         request = self._program("spawn", argv, env, cwd, user)
-        with tempfile.TemporaryFile() as source:
+        with _faults("run a program in the box"), ExitStack() as undo, ExitStack() as given:
+            source = given.enter_context(tempfile.TemporaryFile())
             source.write(input)
             source.seek(0)
+            out, err = (_stream(output_bytes, undo, given) for _ in range(2))
             fds = [source.fileno(), out.write_end, err.write_end]
-            try:
-                reply = self._ask_outside(request, fds) if trusted else self._body.ask(request, fds)
-            except BaseException:
-                out.close()
-                err.close()
-                raise
-            finally:
-                os.close(out.write_end)
-                os.close(err.write_end)
+            reply = self._ask_outside(request, fds) if trusted else self._body.ask(request, fds)
+            undo.pop_all()
         with reply:
             message = follow(reply, (out, err), seconds)
         return ExecResult(
@@ -334,6 +332,14 @@ class _faults:  # noqa: N801 - it reads as a statement
     def __exit__(self, kind: object, error: BaseException | None, tb: object) -> None:
         if isinstance(error, OSError | ValueError):  # the latter: a request that is too long
             raise RuntimeFault(f"cannot {self._doing}: {error}") from error
+
+
+def _stream(most: int, undo: ExitStack, given: ExitStack) -> Stream:
+    """Its end for the program is `given` away."""
+    made = Stream(most)
+    undo.callback(made.close)
+    given.callback(os.close, made.write_end)
+    return made
 
 
 def _blocks(path: str, read_end: int, reply: socket.socket) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ import socket
 import struct
 import termios
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import cast
 
 from sandbox.runtime import foreground
@@ -74,16 +74,19 @@ class EmbeddedPty:
 class EmbeddedWires:
     def __init__(self, owner: tuple[int, int]) -> None:
         """`owner`: who opens /dev/stdout in the box, which is a pipe of ours, opens it anew."""
-        theirs_control, self._control = os.pipe2(os.O_CLOEXEC)
-        self._output, theirs_output = os.pipe2(os.O_CLOEXEC)
-        self._status, theirs_status = os.pipe2(os.O_CLOEXEC)
-        self.theirs = [theirs_control, theirs_output, theirs_status]
-        self.control = f"pipe:[{os.fstat(theirs_control).st_ino}]"
-        """What the box's /proc says its descriptor is."""
-        for fd in self.theirs:
-            os.fchown(fd, *owner)
-        for fd in (self._control, self._output, self._status):
-            os.set_blocking(fd, False)
+        with ExitStack() as undo:
+            pipes = [_pipe(undo) for _ in range(3)]
+            theirs_control, self._control = pipes[0]
+            self._output, theirs_output = pipes[1]
+            self._status, theirs_status = pipes[2]
+            self.theirs = [theirs_control, theirs_output, theirs_status]
+            self.control = f"pipe:[{os.fstat(theirs_control).st_ino}]"
+            """What the box's /proc says its descriptor is."""
+            for fd in self.theirs:
+                os.fchown(fd, *owner)
+            for fd in (self._control, self._output, self._status):
+                os.set_blocking(fd, False)
+            undo.pop_all()
         with suppress(OSError):  # a user who has too many
             fcntl.fcntl(self._output, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
@@ -127,6 +130,13 @@ class EmbeddedWires:
             if fd >= 0:
                 os.close(fd)
         self._control = self._output = self._status = -1
+
+
+def _pipe(undo: ExitStack) -> tuple[int, int]:
+    ends = os.pipe2(os.O_CLOEXEC)
+    for fd in ends:
+        undo.callback(os.close, fd)
+    return ends
 
 
 def _read(fd: int) -> bytes:
