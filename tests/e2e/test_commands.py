@@ -318,6 +318,7 @@ def test_a_person_whose_terminal_goes_away_is_judged_all_the_same(
     stillroom: Stillroom, task: str, tmp_path: Path
 ):
     person = Person(tmp_path, "play", task, "--out", "out")
+    person.until(b"Leave the shell")  # the instruction has such a sign, too
     person.until(b"# ")
     person.types(b"sed -i 's/split(\" \")/split()/' words.py; echo do''ne; sleep 1000\r")
     person.until(b"done\r\n")
@@ -331,6 +332,7 @@ def test_a_person_whose_terminal_goes_away_is_judged_all_the_same(
 def test_a_person_s_terminal_is_given_back_when_play_is_told_to_end(task: str, tmp_path: Path):
     person = Person(tmp_path, "play", task, "--out", "out")
     before = termios.tcgetattr(person.master)
+    person.until(b"Leave the shell")
     person.until(b"# ")
     assert termios.tcgetattr(person.master) != before
     person.types(b"printf '\\033[?1049h'; echo do''ne\r")

@@ -18,7 +18,6 @@ SETTINGS = (
         before=("(for i in $(seq 30); do echo noise; sleep 0.01; done) & sleep 0.1; echo fg",),
         after=("wait",),
         background=like("(noise\n)*"),
-        beside="",
     ),
     Case("a job has ended meanwhile", "echo a", "a\n", before=("sleep 0.1 & sleep 0.3",)),
     Case("set -u", "echo a", "a\n", before=("set -u",)),

@@ -99,8 +99,9 @@ def test_output_without_an_end_is_ended(common_box, start, tmp_path, tty):
     assert terminal.do(Run("echo fine", tty=tty)).output == "fine\n"
 
 
-def test_a_job_that_floods_the_terminal_is_no_part_of_the_next_command(terminal):
+def test_a_job_that_floods_the_terminal_is_no_part_of_the_next_command(common_box, start):
     """But of one with the terminal it is, as far as both print at once."""
+    terminal = start(common_box, output_bytes=1 << 23)
     terminal.do(Run("yes & sleep 0.1"))
     for _ in range(20):
         seen = terminal.do(Run("echo clean", tty=False))
