@@ -22,7 +22,7 @@ from sandbox.runtime.terminal.tape import Tape
 
 ENVIRONMENT = {"TERM": "xterm-256color", "PAGER": "cat", "GIT_PAGER": "cat", "NO_COLOR": "1"}
 """Added to the agent's box: programs that page would wait for a key."""
-_PROMPT_SECONDS, _LAST_SECONDS = 5.0, 0.5
+_PROMPT_SECONDS, _LAST_SECONDS, _MARK_SECONDS = 5.0, 0.5, 5.0
 _LABEL = 200
 _NOT_DONE = "the shell had ended before: this was not done\n"
 _BUSY = (
@@ -120,11 +120,12 @@ class Terminal:
         if shell.ended and not isinstance(action, Wait):
             sink = self._job.exchange.sink if self._job else None
             return self._observe(self._replace(shell), began, sink)
+        if self._job and self._job.exchange.report and not self._job.exchange.over:
+            self._job.follower.follow(self._clock() + _MARK_SECONDS, "exit")  # for a missing mark
         if self._job and self._job.exchange.over and not isinstance(action, Wait):
             if isinstance(action, Keys) and not self._job.prompt:
                 # They were meant for what has ended; a shell might carry them out.
                 return self._seen(Came.END, shell, self._job, began, keep=True, screen=False)
-            # Nobody has seen its last words.
             shell.put_aside(self._ended(shell, self._job).raw())
         match action:
             case Run():
