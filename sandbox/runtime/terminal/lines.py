@@ -21,7 +21,6 @@ PROMPT = b"bash --noprofile --norc -i"
 NONCE_DIGITS = 16
 """Digits, for a terminal may be set to change letters."""
 _MARK = b"\x1b]7133;"
-MARK_BYTES = len(_MARK) + 1 + NONCE_DIGITS + 1
 BEGIN, END, AFTER = b"1", b"2", b"3"
 _ENABLE = (
     b"\\builtin enable builtin printf eval unset return : || \\builtin :\n"

@@ -6,8 +6,6 @@ from typing import BinaryIO
 
 SPOOL_BYTES, SPOOLED_BYTES = 64 << 20, 512 << 20
 """What is kept in a file of one command's output, and in all files of one terminal."""
-
-
 _LINE_BYTES = 1 << 16
 """A longer line is no progress bar."""
 

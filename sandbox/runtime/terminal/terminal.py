@@ -10,6 +10,7 @@ from typing import Self, assert_never
 
 from sandbox.errors import RuntimeFault, TerminalFault
 from sandbox.model.step import Keys, Observation, Run, Screen, Signal, Status, TerminalAction, Wait
+from sandbox.runtime import limits
 from sandbox.runtime.base import Box
 from sandbox.runtime.terminal import keys, lines
 from sandbox.runtime.terminal.ending import interrupt
@@ -165,15 +166,14 @@ class Terminal:
         if action.fold:
             job.exchange.sink.fold()
         self._tape.marker(f"keys: {typed[:_LABEL].decode('utf-8', 'replace')!r}")
-        data = typed + b"".join(code for code in codes if code)
-        data = whole(data, self._box, shell.pid)
+        data = whole(typed + b"".join(filter(None, codes)), self._box, shell.pid)
         taken = shell.type(data, max(action.seconds, 0.0))
         came = job.follower.follow(began + action.seconds, action.until, text=text)
         seen = self._seen(came, shell, job, began, keep=True, screen=action.screen)
         if taken == len(data):
             return seen
         words = f"{taken} of {len(data)} bytes were typed: the program took no more in time"
-        return replace(seen, limit="; ".join(filter(None, (seen.limit, words))))
+        return replace(seen, limit=limits.join([seen.limit, words]))
 
     def _wait(self, action: Wait, shell: Shell, began: float) -> Observation:
         text = _bytes(action.text or "")
@@ -283,7 +283,7 @@ class Terminal:
         sink = self._ended(shell, job)
         code = self._last_status
         if code or status is Status.TIMED_OUT:
-            limit = "; ".join(filter(None, (limit, self._box.reached())))
+            limit = limits.join([limit, self._box.reached()])
         outcome = Outcome(status=status, exit_code=code, limit=limit, signals=sent)
         return self._observe(outcome, began, sink, screen=screen)
 
@@ -303,7 +303,7 @@ class Terminal:
             begun = self._job is not None and self._job.exchange.begun
             if self._job:
                 self._ended(old, self._job)
-            limit = "; ".join(filter(None, (limit, self._box.reached())))
+            limit = limits.join([limit, self._box.reached()])
         self._last_status = 0
         status = Status.RESTARTED
         try:

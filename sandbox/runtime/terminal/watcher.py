@@ -1,12 +1,10 @@
 """When to look at what runs, and what to believe of it."""
 
 from collections.abc import Callable
-from typing import Literal
 
-from sandbox.runtime.base import Foreground
+from sandbox.runtime.base import Doing, Foreground
 
 _FIRST_SECONDS, _MOST_SECONDS = 0.03, 1.0
-Seen = Literal["input", "control", "other"]
 
 
 class Watcher:
@@ -19,7 +17,7 @@ class Watcher:
         self._since = now
         """Nothing was printed since."""
         self.due = now + _FIRST_SECONDS
-        self.seen: Seen = "other"
+        self.seen: Doing = "other"
         """What two looks in a row have found the same."""
 
     def heard(self, now: float) -> None:
