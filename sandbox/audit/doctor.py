@@ -11,10 +11,11 @@ from sandbox.formats import jsonfile
 from sandbox.formats.home import bundled_home
 from sandbox.model.image import ImageLock
 from sandbox.rollout import plugins
-from sandbox.runtime.base import BoxSpec, Image, Runtime
+from sandbox.runtime.base import Runtime
 from sandbox.runtime.embedded.machine import missing
 from sandbox.runtime.image.ensure import ensure
 from sandbox.runtime.limits import unheld
+from sandbox.runtime.spec import BoxSpec, Image
 from sandbox.runtime.store import Store
 from sandbox.runtime.supplies import Progress
 

@@ -21,6 +21,8 @@ from sandbox.model.task import (
     ImagePin,
     Limits,
     Metadata,
+    NetworkSpec,
+    RandomSpec,
     RepoPin,
     SolutionSpec,
     SubmissionSpec,
@@ -78,7 +80,8 @@ class TaskFile:
     solution: SolutionSpec
     verifier: VerifierFile
     clock: ClockSpec
-    network: Literal["none"] = "none"
+    network: NetworkSpec = field(default_factory=NetworkSpec)
+    random: RandomSpec = field(default_factory=RandomSpec)
     limits: Limits = field(default_factory=Limits)
     metadata: Metadata
 
@@ -136,6 +139,7 @@ def load_task(home: Path, task: str) -> TaskSpec:
         verifier=_verifier(raw.verifier, checks),
         clock=raw.clock,
         network=raw.network,
+        random=raw.random,
         limits=raw.limits,
         metadata=raw.metadata,
         home=str(home),

@@ -12,8 +12,9 @@ from sandbox.grading.readout import Readout, read_out
 from sandbox.model.record import Submission
 from sandbox.model.task import TaskSpec
 from sandbox.model.verdict import Evidence, Probe, Ran
-from sandbox.runtime.base import Box, BoxSpec, ExecResult, Runtime
-from sandbox.runtime.freeze import frozen_environment, instant
+from sandbox.runtime.base import Box, ExecResult, Runtime
+from sandbox.runtime.freeze.preload import frozen_environment, instant
+from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.supplies import Supplies
 from sandbox.runtime.tarball import pack
 

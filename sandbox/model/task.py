@@ -110,12 +110,41 @@ class VerifierSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockSpec:
-    """The wall clock of the box in which the verdict is made."""
+    """The wall clock of both boxes: the agent's, and the one in which the verdict is made."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
     at: str
-    """The instant at which it starts, e.g. 2024-05-15T12:00:00Z; it ticks from there."""
-    mode: Literal["ticking"] = "ticking"
+    """The instant at which it starts, e.g. 2024-05-15T12:00:00Z."""
+    mode: Literal["ticking", "fixed", "step"] = "ticking"
+    """In the verifier's box; the agent's always ticks."""
+    step_seconds: float = 0.001
+    """With `step`: how far each reading moves it."""
+    strict: bool = False
+    """Where the machine cannot hold the clock of every program: void, instead of as good as it goes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomSpec:
+    """What chance may do in the verifier's box. Off by default: some programs need real randomness."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    aslr: bool = True
+    """Whether programs are laid out in memory at random."""
+    seed: int | None = None
+    """Of what the kernel gives as random numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSpec:
+    """What the agent's box reaches. The verifier's reaches its own loopback, whatever this says."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    mode: Literal["none", "replay", "open"] = "none"
+    """`replay`: what was recorded, and nothing else; `open`: the real one, for no certified suite."""
+    cassette: str | None = None
+    """With `replay`: a folder beside task.yaml."""
+    digest: Digest | None = None
+    """Of the cassette's index, which names every answer by its hash."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +205,8 @@ class TaskSpec:
     solution: SolutionSpec
     verifier: VerifierSpec
     clock: ClockSpec
-    network: Literal["none"]
+    network: NetworkSpec
+    random: RandomSpec
     limits: Limits
     metadata: Metadata
     home: str = field(compare=False, default="")

@@ -19,7 +19,8 @@ from sandbox.model.verdict import Evidence
 from sandbox.rollout.agent import Agent, Opening, Session
 from sandbox.rollout.folder import Recorded, RolloutFolder
 from sandbox.rollout.observer import Observer
-from sandbox.runtime.base import Box, BoxSpec, Runtime
+from sandbox.runtime.base import Box, Runtime
+from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.supplies import Depot, Supplies
 from sandbox.runtime.terminal import ENVIRONMENT, Terminal
 

@@ -1,115 +1,15 @@
 """What a runtime is: a few verbs on boxes. Every engine is an adapter behind these protocols."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
-from sandbox.model.task import Digest, Limits
+from sandbox.runtime.spec import BoxSpec, Image, Snapshot
 
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-ENVIRONMENT: Mapping[str, str] = {
-    "PATH": PATH,
-    "HOME": "/root",
-    "LANG": "C.UTF-8",
-    "TZ": "UTC",
-    "USER": "root",
-}
-"""What every process in a box starts with, before the image's and the task's own."""
-HOSTNAME = "box"
 STATUS_BYTES = 1 << 20
 """What `exec` keeps of each stream unless told otherwise."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageLayer:
-    diff_id: Digest
-    tar: Path
-    folder: Path
-    """The same, unpacked: what the embedded runtime mounts."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
-    """An image at hand: every layer is in the store, and is what the lock says."""
-
-    name: str
-    digest: Digest
-    config: Path
-    layers: tuple[ImageLayer, ...]
-    """The lowest first. One may come twice, as empty ones do in images that others made."""
-    env: Mapping[str, str]
-
-    @property
-    def lowers(self) -> tuple[Path, ...]:
-        """Folders for an overlay, the topmost first, each once: it refuses one given twice.
-
-        Whatever a layer says is said by its topmost place, so the lower ones change nothing.
-        """
-        return tuple(dict.fromkeys(layer.folder for layer in reversed(self.layers)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seed:
-    """Files a box starts with beside its image: the repository. Paths are from the root."""
-
-    tar: Path
-    folder: Path
-    """The same, unpacked; like an image layer it is never written to."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """What a box had changed: portable between runtimes, like a layer on top of its image.
-
-    The tar is an OCI layer: sorted names, owners and modes, `.wh.NAME` for what was removed.
-    """
-
-    image: Digest
-    """Of the box's image; the changes mean nothing without it."""
-    seeds: tuple[str, ...]
-    """Names of the folders of its seeds, which come below the changes too."""
-    tar: Path
-    sha256: str
-    """Of the tar. Restoring one that was altered is refused."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mount:
-    """A folder or file of this machine that a box sees, never to write to."""
-
-    source: Path
-    target: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoxSpec:
-    image: Image
-    seeds: tuple[Seed, ...] = ()
-    snapshot: Snapshot | None = None
-    """Changes the box starts with, of one with the same image and seeds."""
-    limits: Limits = field(default_factory=Limits)
-    env: Mapping[str, str] = field(default_factory=dict)
-    workdir: str = "/"
-    user: str = "0:0"
-    """Who programs run as, unless told otherwise: `uid:gid`, numbers."""
-    mounts: tuple[Mount, ...] = ()
-    tmpfs: Mapping[str, int] = field(default_factory=dict)
-    """Folders in memory: path → MiB. They count towards the memory limit."""
-    hostname: str = HOSTNAME
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def lowers(self) -> tuple[Path, ...]:
-        """Folders below what the box changes: of the seeds and the image, the topmost first."""
-        return (*(seed.folder for seed in reversed(self.seeds)), *self.image.lowers)
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The whole environment: ours, then the image's, then the task's."""
-        return {**ENVIRONMENT, **self.image.env, **self.env}
-
 
 DiskKind = Literal["watch", "tmpfs", "loop"]
 Held = Literal["memory", "pids", "cpus", "disk", "file", "open_files", "terminals"]
@@ -128,7 +28,10 @@ class Capabilities:
     """Is root in a box somebody without rights on this machine?"""
     rootless: bool
     freeze: bool
+    """Can a box be paused?"""
     snapshot: bool
+    still: str = "this runtime has no clock of its own"
+    """Why a box cannot have a clock of its own (`BoxSpec.still`) here; empty when it can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

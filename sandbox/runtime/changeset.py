@@ -14,7 +14,7 @@ from typing import IO, cast
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import upper
-from sandbox.runtime.base import BoxSpec, Snapshot
+from sandbox.runtime.spec import BoxSpec, Snapshot
 
 WHITEOUT = ".wh."
 OPAQUE = ".wh..wh..opq"

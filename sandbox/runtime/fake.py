@@ -26,20 +26,11 @@ from typing import Self
 from sandbox.errors import RuntimeFault
 from sandbox.formats.digest import Entry
 from sandbox.model.task import Digest
-from sandbox.runtime.base import (
-    STATUS_BYTES,
-    BoxSpec,
-    Capabilities,
-    Change,
-    ExecResult,
-    Image,
-    Scope,
-    Snapshot,
-    Stats,
-)
+from sandbox.runtime.base import STATUS_BYTES, Capabilities, Change, ExecResult, Scope, Stats
 from sandbox.runtime.fakepty import FakePty
 from sandbox.runtime.fakeshell import NOT_FOUND, UNANSWERED
 from sandbox.runtime.fakeshell import said as said  # noqa: PLC0414 - users import it from here
+from sandbox.runtime.spec import BoxSpec, Image, Snapshot
 from sandbox.runtime.tarball import pack, read
 
 NO_IMAGE = Image(name="none", digest=Digest("sha256:" + "0" * 64), config=Path(), layers=(), env={})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from sandbox.errors import Fault
-from sandbox.runtime.base import BoxSpec
+from sandbox.runtime.spec import BoxSpec
 
 T = TypeVar("T")
 MOST_BOXES = 32

@@ -13,11 +13,11 @@ from sandbox.formats.home import locate
 from sandbox.formats.repofile import load_repo_lock
 from sandbox.model.image import ImageLock
 from sandbox.model.task import TaskSpec
-from sandbox.runtime.base import Image, Seed
 from sandbox.runtime.image.ensure import ensure
 from sandbox.runtime.repo.patch import make_patch
 from sandbox.runtime.repo.pins import Pinned, Repos, read_files
 from sandbox.runtime.repo.worktree import seed
+from sandbox.runtime.spec import Image, Seed
 from sandbox.runtime.store import Store
 from sandbox.runtime.tarball import pack
 

@@ -4,8 +4,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from sandbox.runtime.base import Box, Image
+from sandbox.runtime.base import Box
 from sandbox.runtime.embedded.host import EmbeddedRuntime
+from sandbox.runtime.spec import Image
 from sandbox.runtime.store import Store
 from tests.bench import machine
 from tests.bench.machine import MIB

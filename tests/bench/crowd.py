@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from sandbox.model.step import Run, Signal, Status
-from sandbox.runtime.base import Image
+from sandbox.runtime.spec import Image
 from sandbox.runtime.store import Store
 from sandbox.runtime.terminal import Terminal
 from tests.bench import ours

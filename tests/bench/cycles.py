@@ -9,8 +9,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from sandbox.runtime.base import Box, BoxSpec, Image
+from sandbox.runtime.base import Box
 from sandbox.runtime.embedded.host import EmbeddedRuntime
+from sandbox.runtime.spec import BoxSpec, Image
 from sandbox.runtime.store import Store
 from tests.bench import machine
 from tests.bench.figures import Growth, growth

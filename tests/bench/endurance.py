@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from sandbox.runtime.base import Image
+from sandbox.runtime.spec import Image
 from sandbox.runtime.store import Store
 from tests.bench import alive, cycles, kills, machine
 from tests.bench.clock import TROUBLE

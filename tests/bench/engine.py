@@ -3,8 +3,8 @@
 import subprocess
 from contextlib import ExitStack
 
-from sandbox.runtime.base import Image
 from sandbox.runtime.docker import DockerRuntime
+from sandbox.runtime.spec import Image
 from sandbox.runtime.store import Store
 from tests.bench.product import spec_of
 

@@ -10,7 +10,7 @@ from typing import Any
 import pexpect
 
 from sandbox.model.step import Run
-from sandbox.runtime.base import Image
+from sandbox.runtime.spec import Image
 from sandbox.runtime.store import Store
 from tests.bench import ours
 from tests.bench.clock import TROUBLE

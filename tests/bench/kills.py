@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sandbox.runtime.base import BoxSpec, Image
 from sandbox.runtime.docker import DockerRuntime
 from sandbox.runtime.embedded.host import EmbeddedRuntime
+from sandbox.runtime.spec import BoxSpec, Image
 from sandbox.runtime.store import Store
 from tests.bench import machine
 from tests.bench.product import spec_of

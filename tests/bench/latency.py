@@ -12,7 +12,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from sandbox.runtime.base import Box, Image
+from sandbox.runtime.base import Box
+from sandbox.runtime.spec import Image
 from sandbox.runtime.store import Store, default_store
 from tests.bench import ours
 from tests.bench.clock import TROUBLE

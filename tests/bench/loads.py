@@ -13,8 +13,8 @@ from statistics import median
 from typing import Any
 
 from sandbox.model.task import Digest
-from sandbox.runtime.base import BoxSpec, Image, ImageLayer
 from sandbox.runtime.embedded.host import EmbeddedRuntime
+from sandbox.runtime.spec import BoxSpec, Image, ImageLayer
 from sandbox.runtime.store import Store
 from tests.bench.machine import MIB, allocated, parent_of, processes_of, pss, zygote_of
 from tests.bench.others import NaiveSdk

@@ -12,7 +12,7 @@ from typing import Any
 import docker
 import docker.errors
 
-from sandbox.runtime.base import Image
+from sandbox.runtime.spec import Image
 from tests.bench import clock as m
 from tests.bench.clock import Clock, until_prompt
 from tests.bench.product import CHANGE_200, CHANGED, LIMITS, PAYLOAD, SECONDS, payload_tar

@@ -6,9 +6,10 @@ from typing import Literal
 
 from sandbox.model.step import Observation, Run, Status
 from sandbox.model.task import Limits
-from sandbox.runtime.base import Box, BoxSpec, Image, Runtime
+from sandbox.runtime.base import Box, Runtime
 from sandbox.runtime.docker import DockerRuntime
 from sandbox.runtime.embedded.host import EmbeddedRuntime
+from sandbox.runtime.spec import BoxSpec, Image
 from sandbox.runtime.store import Store
 from sandbox.runtime.terminal import Terminal
 

@@ -8,8 +8,9 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from sandbox.model.task import Limits
-from sandbox.runtime.base import Box, BoxSpec, Image
+from sandbox.runtime.base import Box
 from sandbox.runtime.embedded.host import EmbeddedRuntime
+from sandbox.runtime.spec import BoxSpec, Image
 from tests.bench import clock as m
 from tests.bench.clock import Clock, until_prompt
 

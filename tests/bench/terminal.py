@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from sandbox.runtime.base import Image
+from sandbox.runtime.spec import Image
 from sandbox.runtime.store import Store
 from tests.bench import crowd, engine, flood, latency, machine, ours, termreport, waiting
 from tests.bench.clock import TROUBLE

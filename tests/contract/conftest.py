@@ -12,7 +12,8 @@ from sandbox.audit.conformance import Bench, workbench
 from sandbox.audit.conformance.bench import host_processes as host_processes  # noqa: PLC0414
 from sandbox.errors import RuntimeFault
 from sandbox.model.task import Limits
-from sandbox.runtime.base import Box, BoxSpec, Image, Runtime
+from sandbox.runtime.base import Box, Runtime
+from sandbox.runtime.spec import BoxSpec, Image
 from sandbox.runtime.store import Store
 from tests.support.tinyimage import tiny_image
 

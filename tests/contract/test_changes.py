@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.runtime.base import Box, BoxSpec, Runtime
+from sandbox.runtime.base import Box, Runtime
+from sandbox.runtime.spec import BoxSpec
 
 HAVOC = (Path(__file__).parent.parent / "support" / "havoc.py").read_bytes()
 ACTS = "150"

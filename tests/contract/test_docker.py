@@ -14,12 +14,12 @@ import pytest
 
 from sandbox.errors import ImageFault, RuntimeFault
 from sandbox.model.task import Digest
-from sandbox.runtime.base import BoxSpec, Image, ImageLayer
 from sandbox.runtime.docker import DockerRuntime
 from sandbox.runtime.docker.address import DEFAULT_HOST
 from sandbox.runtime.docker.images import tag_of
 from sandbox.runtime.docker.profile import profile
 from sandbox.runtime.lease import Lease
+from sandbox.runtime.spec import BoxSpec, Image, ImageLayer
 from sandbox.runtime.store import Store
 from tests.contract.conftest import LIMITS
 from tests.support.tars import Entry, make_tar

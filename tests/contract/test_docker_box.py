@@ -13,8 +13,9 @@ import pytest
 
 from sandbox.audit.conformance.bench import host_processes
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import Box, BoxSpec, Change, Mount, Seed, Snapshot
+from sandbox.runtime.base import Box, Change
 from sandbox.runtime.docker import DockerRuntime
+from sandbox.runtime.spec import BoxSpec, Mount, Seed, Snapshot
 from sandbox.runtime.store import Store, sha256_file
 from tests.contract.conftest import LIMITS
 from tests.support.tars import Entry, make_tar, unpacked

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox.runtime.base import Box, BoxSpec, Image
+from sandbox.runtime.base import Box
 from sandbox.runtime.docker import DockerRuntime
+from sandbox.runtime.spec import BoxSpec, Image
 from tests.contract.conftest import LIMITS
 
 pytestmark = [pytest.mark.box, pytest.mark.docker]

@@ -13,9 +13,9 @@ import pytest
 from sandbox.audit.conformance import Bench
 from sandbox.audit.conformance.lifetime import controller
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import BoxSpec, Image, Seed
 from sandbox.runtime.docker import DockerRuntime
 from sandbox.runtime.docker.address import DEFAULT_HOST
+from sandbox.runtime.spec import BoxSpec, Image, Seed
 from sandbox.runtime.store import Store
 from tests.contract.conftest import LIMITS
 from tests.support.tars import Entry, make_tar, read_tar, unpacked

@@ -12,9 +12,10 @@ import pytest
 from sandbox.audit.conformance.terminals import read_all, read_until, terminal
 from sandbox.audit.conformance.wires import Received, wires_of
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import CONTROL, OUTPUT, STATUS, Box, BoxSpec, Pty
+from sandbox.runtime.base import CONTROL, OUTPUT, STATUS, Box, Pty
 from sandbox.runtime.docker import DockerRuntime
 from sandbox.runtime.docker.box import LOOK_SECONDS
+from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.store import Store
 from tests.support.tars import Entry, make_tar
 from tests.support.tinyimage import with_layer

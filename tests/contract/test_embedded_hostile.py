@@ -15,10 +15,11 @@ import pytest
 
 from sandbox.errors import RuntimeFault
 from sandbox.model.task import Digest, Limits
-from sandbox.runtime.base import Box, BoxSpec, Image, ImageLayer
+from sandbox.runtime.base import Box
 from sandbox.runtime.embedded import box as box_module
 from sandbox.runtime.embedded.host import EmbeddedRuntime, tag
 from sandbox.runtime.embedded.machine import find_groups
+from sandbox.runtime.spec import BoxSpec, Image, ImageLayer
 from sandbox.runtime.store import Store
 from tests.support.waiting import eventually
 
@@ -250,7 +251,7 @@ import os, sys, time
 from pathlib import Path
 sys.path[:0] = {path!r}
 from sandbox.model.task import Limits
-from sandbox.runtime.base import BoxSpec
+from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.embedded.host import EmbeddedRuntime
 from sandbox.runtime.store import Store
 from tests.support.tinyimage import tiny_image

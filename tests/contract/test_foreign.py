@@ -15,10 +15,11 @@ import docker.errors
 import pytest
 
 from sandbox.model.image import ImageLock
-from sandbox.runtime.base import Box, BoxSpec, Image, Runtime
+from sandbox.runtime.base import Box, Runtime
 from sandbox.runtime.docker.address import DEFAULT_HOST
 from sandbox.runtime.image.ensure import ensure
 from sandbox.runtime.locks import lock_image
+from sandbox.runtime.spec import BoxSpec, Image
 from sandbox.runtime.store import Store
 from tests.contract.conftest import LIMITS
 from tests.support.foreign import Member, digest, folder, hard_link, layer, symlink, write_layout

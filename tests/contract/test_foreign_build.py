@@ -19,11 +19,12 @@ import pytest
 from sandbox.errors import ImageFault, RuntimeFault, SpecError
 from sandbox.formats import jsonfile, yamlfile
 from sandbox.model.image import ImageLock
-from sandbox.runtime.base import BoxSpec, Image, Runtime
+from sandbox.runtime.base import Runtime
 from sandbox.runtime.docker.address import DEFAULT_HOST
 from sandbox.runtime.docker.images import docker_archive, tag_for
 from sandbox.runtime.image.ensure import ensure
 from sandbox.runtime.locks import lock_image
+from sandbox.runtime.spec import BoxSpec, Image
 from sandbox.runtime.store import Store
 from sandbox.runtime.supplies import Depot
 from tests.contract.conftest import LIMITS

@@ -17,11 +17,11 @@ from sandbox.errors import ImageFault
 from sandbox.formats import jsonfile
 from sandbox.model.image import ImageLock
 from sandbox.model.task import Digest
-from sandbox.runtime.base import Image
 from sandbox.runtime.docker.address import DEFAULT_HOST
 from sandbox.runtime.image.ensure import ensure
 from sandbox.runtime.image.stored import layer_tar
 from sandbox.runtime.locks import lock_image
+from sandbox.runtime.spec import Image
 from sandbox.runtime.store import Store
 from sandbox.runtime.supplies import Depot
 from tests.support.foreign import Made, Member, folder, layer, nest, symlink, write_layout

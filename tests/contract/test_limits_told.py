@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from sandbox.model.step import Run, Status
-from sandbox.runtime.base import BoxSpec, Runtime
+from sandbox.runtime.base import Runtime
+from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.terminal import Terminal
 from tests.contract.conftest import LIMITS
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import sandbox
-from sandbox.runtime.base import BoxSpec
+from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.store import Store
 from tests.contract.conftest import LIMITS
 from tests.support.tinyimage import tiny_image

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import BoxSpec, ExecResult
+from sandbox.runtime.base import ExecResult
 from sandbox.runtime.fake import FakeBox, FakeRuntime
+from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.store import Store
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from sandbox.formats.digest import Entry, folder_entries, tree_digest
 from sandbox.formats.taskfile import load_task
 from sandbox.model.task import CheckSpec, Digest, Limits, TaskSpec
-from sandbox.runtime.base import Seed
 from sandbox.runtime.fake import NO_IMAGE
 from sandbox.runtime.repo.pins import Pinned
+from sandbox.runtime.spec import Seed
 from sandbox.runtime.supplies import Depot, Supplies
 from sandbox.runtime.tarball import pack
 

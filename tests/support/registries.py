@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from sandbox.runtime.base import Image
+from sandbox.runtime.spec import Image
 from tests.support.waiting import eventually
 
 CONFIG = """\

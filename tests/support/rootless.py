@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import BoxSpec
 from sandbox.runtime.embedded.host import EmbeddedRuntime
+from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.store import Store
 
 

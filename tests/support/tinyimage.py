@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sandbox.model.task import Digest
-from sandbox.runtime.base import Image, ImageLayer
+from sandbox.runtime.spec import Image, ImageLayer
 from sandbox.runtime.store import Store, remove_tree, sha256_file
 
 PROGRAMS = [

@@ -17,8 +17,9 @@ from sandbox.rollout.agents import Nop, Script
 from sandbox.rollout.folder import RolloutFolder
 from sandbox.rollout.observer import Observer
 from sandbox.rollout.run import Attempt, Clocks, Stopwatch, World, drive, grade, rollout
-from sandbox.runtime.base import BoxSpec, ExecResult
+from sandbox.runtime.base import ExecResult
 from sandbox.runtime.fake import NO_IMAGE, Call, FakeBox, FakeRuntime, Reply, said
+from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.store import Store
 from tests.support.homes import GivenDepot, a_task, some_supplies
 from tests.unit.test_verify import GOOD, told

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from sandbox.errors import RuntimeFault
 from sandbox.formats.digest import Entry
 from sandbox.model.step import Keys, Run, Status
-from sandbox.runtime.base import BoxSpec, ExecResult, Runtime
+from sandbox.runtime.base import ExecResult, Runtime
 from sandbox.runtime.fake import NO_IMAGE, Call, FakeBox, FakeRuntime, Reply, no_reply, said
+from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.tarball import pack, read
 from sandbox.runtime.terminal import Terminal
 from tests.support.homes import a_seed

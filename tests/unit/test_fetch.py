@@ -12,7 +12,7 @@ import pytest
 from sandbox.errors import ImageFault, NetworkFault
 from sandbox.model.task import ClockSpec
 from sandbox.runtime.fetch import download, fetch, pypi_url
-from sandbox.runtime.freeze import LIBRARY, frozen_environment, instant
+from sandbox.runtime.freeze.preload import LIBRARY, frozen_environment, instant
 from sandbox.runtime.store import Store
 
 DATA = bytes(range(256)) * 500

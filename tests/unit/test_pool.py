@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import BoxSpec
 from sandbox.runtime.fake import NO_IMAGE
 from sandbox.runtime.pool import Pool
+from sandbox.runtime.spec import BoxSpec
 
 SPEC = BoxSpec(image=NO_IMAGE)
 OTHER = replace(SPEC, hostname="other")

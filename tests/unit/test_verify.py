@@ -19,8 +19,9 @@ from sandbox.grading.verify import verify
 from sandbox.model.record import Submission
 from sandbox.model.task import SubmissionSpec, TaskSpec
 from sandbox.model.verdict import Evidence, Outcome, Ran
-from sandbox.runtime.base import BoxSpec, ExecResult
+from sandbox.runtime.base import ExecResult
 from sandbox.runtime.fake import NO_IMAGE, Call, FakeBox, FakeRuntime, said
+from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.store import Store
 from tests.support.homes import a_task, some_supplies
 

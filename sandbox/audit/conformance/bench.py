@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.rollout import plugins
-from sandbox.runtime.base import Box, BoxSpec, ExecResult, Image, Runtime, Seed
+from sandbox.runtime.base import Box, ExecResult, Runtime
+from sandbox.runtime.spec import BoxSpec, Image, Seed
 from sandbox.runtime.store import Store
 
 SECONDS = 60.0

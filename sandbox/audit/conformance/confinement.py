@@ -19,7 +19,7 @@ from sandbox.audit.conformance.bench import (
 )
 from sandbox.audit.conformance.registry import Group
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import Mount
+from sandbox.runtime.spec import Mount
 
 GROUP = Group("isolation")
 _CONNECT = """

@@ -31,7 +31,8 @@ from sandbox.audit.conformance.tars import Entry, make_tar, unpacked
 from sandbox.errors import UserError
 from sandbox.model.task import Limits
 from sandbox.rollout import plugins
-from sandbox.runtime.base import BoxSpec, Capabilities, Image, Runtime, Seed
+from sandbox.runtime.base import Capabilities, Runtime
+from sandbox.runtime.spec import BoxSpec, Image, Seed
 from sandbox.runtime.store import Store
 
 _LIMITS = Limits(memory_mib=128, pids=64, cpus=2.0)

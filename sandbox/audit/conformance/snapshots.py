@@ -22,7 +22,8 @@ from sandbox.audit.conformance.registry import Group
 from sandbox.audit.conformance.state import changed
 from sandbox.errors import RuntimeFault
 from sandbox.model.task import Digest
-from sandbox.runtime.base import Box, Image
+from sandbox.runtime.base import Box
+from sandbox.runtime.spec import Image
 
 GROUP = Group("snapshot")
 CHANGE = """

@@ -15,14 +15,12 @@ from sandbox.errors import RuntimeFault
 from sandbox.runtime import changeset, limits, upper
 from sandbox.runtime.base import (
     STATUS_BYTES,
-    BoxSpec,
     Change,
     ExecResult,
     Foreground,
     Scope,
-    Snapshot,
     Stats,
-)  # fmt: skip
+)
 from sandbox.runtime.docker import facts, programs, server
 from sandbox.runtime.docker.channel import Command
 from sandbox.runtime.docker.config import ROOT, made_paths, user_of
@@ -33,6 +31,7 @@ from sandbox.runtime.docker.reading import Reading
 from sandbox.runtime.docker.tarstream import root_owned
 from sandbox.runtime.docker.terminal import HANG_UP, KILLED, LAUNCH, LAUNCH_WIRED, DockerPty
 from sandbox.runtime.docker.wires import HOLD
+from sandbox.runtime.spec import BoxSpec, Snapshot
 
 HANG_UP_SECONDS = 10.0
 ANSWER_SECONDS = 30.0

@@ -8,9 +8,9 @@ from docker.types import LogConfig, Mount, Ulimit
 
 from sandbox.errors import RuntimeFault
 from sandbox.model.task import Limits
-from sandbox.runtime.base import BoxSpec
 from sandbox.runtime.docker.engine import Allowed, Engine, faults
 from sandbox.runtime.docker.main import command
+from sandbox.runtime.spec import BoxSpec
 
 ROOT = "0:0"
 CAPABILITIES = (

@@ -19,10 +19,10 @@ import docker.errors
 
 from sandbox.errors import ImageFault, RuntimeFault
 from sandbox.model.task import Digest
-from sandbox.runtime.base import BoxSpec, Image, ImageLayer, Seed
 from sandbox.runtime.changeset import WHITEOUT
 from sandbox.runtime.docker.engine import Engine, faults
 from sandbox.runtime.docker.tarstream import BLOCK, END, file_entry, padding
+from sandbox.runtime.spec import BoxSpec, Image, ImageLayer, Seed
 from sandbox.runtime.store import Store, sha256_file
 
 SEEDED = "stillroom.seeded"

@@ -8,7 +8,6 @@ import docker.errors
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import changeset
-from sandbox.runtime.base import BoxSpec
 from sandbox.runtime.docker import config
 from sandbox.runtime.docker.channel import Channel
 from sandbox.runtime.docker.container import Container
@@ -18,6 +17,7 @@ from sandbox.runtime.docker.main import program
 from sandbox.runtime.docker.profile import profile_for
 from sandbox.runtime.docker.restore import ask, restore
 from sandbox.runtime.docker.wire import attach
+from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.store import Store
 
 SMALL_FILES, SMALL_PROCESSES = 4096, 16384

@@ -7,12 +7,12 @@ from typing import IO, cast
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import changeset
-from sandbox.runtime.base import PATH
 from sandbox.runtime.docker.channel import Command
 from sandbox.runtime.docker.config import ENGINE_FILES
 from sandbox.runtime.docker.container import Container
 from sandbox.runtime.docker.engine import faults
 from sandbox.runtime.docker.programs import WentDown, run, run_from_outside
+from sandbox.runtime.spec import PATH
 
 REMOVED_AT_ONCE = 500
 HELP_SECONDS = 120.0

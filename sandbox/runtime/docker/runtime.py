@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import BoxSpec, Capabilities, Image
+from sandbox.runtime.base import Capabilities
 from sandbox.runtime.docker import facts, server
 from sandbox.runtime.docker.address import DEFAULT_HOST
 from sandbox.runtime.docker.box import ANSWER_SECONDS, DockerBox
@@ -22,6 +22,7 @@ from sandbox.runtime.docker.programs import ask
 from sandbox.runtime.gate import Gate
 from sandbox.runtime.lease import Lease, orphans
 from sandbox.runtime.pool import Pool
+from sandbox.runtime.spec import BoxSpec, Image
 from sandbox.runtime.store import Store
 from sandbox.runtime.watch import Watch
 

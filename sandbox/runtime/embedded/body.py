@@ -13,12 +13,13 @@ from typing import Any
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import changeset, upper
-from sandbox.runtime.base import BoxSpec, Change, Snapshot
+from sandbox.runtime.base import Change
 from sandbox.runtime.embedded import filesystem, wire
 from sandbox.runtime.embedded.cgroup import Cgroups, Usage
 from sandbox.runtime.embedded.client import Blank
 from sandbox.runtime.embedded.unnamed import unnamed_bytes
 from sandbox.runtime.ready import readable
+from sandbox.runtime.spec import BoxSpec, Snapshot
 from sandbox.runtime.store import remove_tree
 
 _DYING_SECONDS = 1.0

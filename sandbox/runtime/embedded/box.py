@@ -14,20 +14,13 @@ from typing import Any, Self
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import limits
-from sandbox.runtime.base import (
-    STATUS_BYTES,
-    BoxSpec,
-    Change,
-    ExecResult,
-    Scope,
-    Snapshot,
-    Stats,
-)
+from sandbox.runtime.base import STATUS_BYTES, Change, ExecResult, Scope, Stats
 from sandbox.runtime.embedded import wire
 from sandbox.runtime.embedded.body import Body
 from sandbox.runtime.embedded.pty import EmbeddedPty, EmbeddedWires
 from sandbox.runtime.embedded.streams import TIMED_OUT, Stream, follow, status
 from sandbox.runtime.ready import readable
+from sandbox.runtime.spec import BoxSpec, Snapshot
 
 _BLOCK = 1 << 16
 ANSWER_SECONDS, PUT_SECONDS = 30.0, 600.0

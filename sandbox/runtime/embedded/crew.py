@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.model.task import Digest
-from sandbox.runtime.base import BoxSpec, Image, ImageLayer, Snapshot
 from sandbox.runtime.embedded import wire
 from sandbox.runtime.embedded.body import Body, Files
 from sandbox.runtime.embedded.client import Blank, Blanks, Zygote
 from sandbox.runtime.embedded.filesystem import DISK_IMAGE
 from sandbox.runtime.embedded.machine import find_groups
 from sandbox.runtime.lease import Lease
+from sandbox.runtime.spec import BoxSpec, Image, ImageLayer, Snapshot
 from sandbox.runtime.store import remove_tree
 
 _FIRST_OWNER, _OWNER_STEP = 200_000, 65536

@@ -11,7 +11,7 @@ from typing import Any
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import changeset
-from sandbox.runtime.base import BoxSpec, Capabilities, Held, Image
+from sandbox.runtime.base import Capabilities, Held
 from sandbox.runtime.embedded import loop
 from sandbox.runtime.embedded.body import Body
 from sandbox.runtime.embedded.box import EmbeddedBox, House
@@ -20,6 +20,7 @@ from sandbox.runtime.embedded.machine import HINT, find_groups, missing, raise_o
 from sandbox.runtime.gate import Gate
 from sandbox.runtime.lease import orphans
 from sandbox.runtime.pool import Pool
+from sandbox.runtime.spec import BoxSpec, Image
 from sandbox.runtime.store import Store, remove_tree
 from sandbox.runtime.watch import Watch
 

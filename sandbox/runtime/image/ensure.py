@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sandbox.model.image import ImageLock
-from sandbox.runtime.base import Image, ImageLayer
 from sandbox.runtime.image import registry
 from sandbox.runtime.image.build import Progress, build, check_config
 from sandbox.runtime.image.config import config_of
@@ -15,6 +14,7 @@ from sandbox.runtime.image.foreignlayer import unpack_foreign
 from sandbox.runtime.image.manifest import check_foreign
 from sandbox.runtime.image.stored import Unpack, hex_of, keep_layer, layer_tar, unpacked
 from sandbox.runtime.image.unpack import unpack
+from sandbox.runtime.spec import Image, ImageLayer
 from sandbox.runtime.store import Store, sha256_file
 
 Pull = Callable[[ImageLock, Path, Progress], None]

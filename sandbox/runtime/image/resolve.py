@@ -6,13 +6,13 @@ from sandbox.errors import ImageFault
 from sandbox.formats.digest import digest_of
 from sandbox.model.image import DebPin, ImageLock, ImageRecipe, LayerPin, WheelPin
 from sandbox.model.task import Digest
-from sandbox.runtime.base import PATH
 from sandbox.runtime.image.apt import open_apt, resolve_debs
 from sandbox.runtime.image.build import Progress, build, build_layer, fetch_files
 from sandbox.runtime.image.config import config_bytes, sha256_of
 from sandbox.runtime.image.layout import ARCH
 from sandbox.runtime.image.pypi import resolve_wheels
 from sandbox.runtime.image.stored import hex_of
+from sandbox.runtime.spec import PATH
 from sandbox.runtime.store import Store
 
 UNKNOWN = Digest("")

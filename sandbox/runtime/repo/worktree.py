@@ -8,9 +8,9 @@ from pathlib import Path
 
 from sandbox.formats import jsonfile
 from sandbox.formats.digest import digest_of, folder_entries, tree_digest
-from sandbox.runtime.base import Seed
 from sandbox.runtime.repo.gitcmd import BRANCH, git_text, init, run_git
 from sandbox.runtime.repo.pins import Pinned
+from sandbox.runtime.spec import Seed
 from sandbox.runtime.store import Store, remove_tree, sha256_file
 
 _CONFIG = {

@@ -19,7 +19,8 @@ from sandbox.audit.conformance.bench import (
 )
 from sandbox.audit.conformance.tars import Entry, make_tar, read_tar
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.base import Box, Mount
+from sandbox.runtime.base import Box
+from sandbox.runtime.spec import Mount
 from tests.contract.attacks.table import attack
 
 ATTACKS = (
