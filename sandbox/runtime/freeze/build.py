@@ -219,7 +219,7 @@ def lacks() -> str:
     """Why the clock cannot be frozen by supervisor on this machine; "" when it can."""
     if (machine := platform.machine()) != "x86_64":
         return f"the supervisor knows x86_64, and this is {machine}"
-    if ctypes.sizeof(ctypes.c_void_p) != 8:  # noqa: PLR2004
+    if ctypes.sizeof(ctypes.c_void_p) != 8:
         return "this Python is a 32-bit program"
     asked = [sys.executable, "-I", "-S", "-c", TRY_A_LISTENER]
     done = subprocess.run(asked, capture_output=True, check=False, timeout=60)
