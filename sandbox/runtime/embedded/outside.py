@@ -139,9 +139,7 @@ def _add(tar: tarfile.TarFile, top: str, axis: Axis | None) -> None:
             above.append((path, os.fstat(at), folders.names(at)))
 
 
-def _add_one(
-    tar: tarfile.TarFile, at: int, name: bytes, path: bytes, axis: Axis | None
-) -> bool:
+def _add_one(tar: tarfile.TarFile, at: int, name: bytes, path: bytes, axis: Axis | None) -> bool:
     """Is it a folder, to be gone into?"""
     try:
         found = os.stat(name, dir_fd=at, follow_symlinks=False)
