@@ -204,7 +204,9 @@ class DockerBox:
     def kill_all(self) -> None:
         channel = self._container.channel
         if channel is not None:
-            programs.ask(channel, server.KILL, ANSWER_SECONDS)
+            programs.ask(
+                channel, server.KILL, ANSWER_SECONDS, b"%d" % self._container.server_number
+            )
         else:
             kill = ["sh", "-c", "kill -KILL -1"]
             self.exec(kill, seconds=ANSWER_SECONDS, user=ROOT, cwd="/", trusted=True)

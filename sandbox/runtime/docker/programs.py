@@ -165,7 +165,7 @@ def prepare(
     with faults(f"run {argv[0]}"):
         answer = container.engine.api.exec_create(
             container.id,
-            list(argv),
+            container.inside(argv),
             stdin=give,
             tty=tty,
             user=user,

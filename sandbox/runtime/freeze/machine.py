@@ -1,5 +1,4 @@
-"""What a box is told of the machine it runs on: as many processors as it may use, and when that
-was started by the box's own clock.
+"""What a box is told of the machine: as many processors as it may use, a start by its own clock.
 
 These are texts of /proc and /sys that stand still. /proc/uptime is none of them: it is monotonic
 time, and whoever waits by it would wait for ever; with the boot time here it adds up to the box's
@@ -14,6 +13,7 @@ from pathlib import Path
 
 NANO = 1_000_000_000
 STAT, CPUINFO, ONLINE = "/proc/stat", "/proc/cpuinfo", "/sys/devices/system/cpu/online"
+PATHS = (STAT, CPUINFO, ONLINE)
 _PROCESSOR = re.compile(rb"^cpu(\d+) .*\n", re.MULTILINE)
 _BOOTED = re.compile(rb"^btime (\d+)$", re.MULTILINE)
 
