@@ -59,9 +59,9 @@ class Container:
         return [PROGRAM, "join", "--", *words] if self.held else words
 
     @property
-    def server_number(self) -> int:
-        """The number in the box of the process that serves, or would."""
-        return 2 if self.held else 1
+    def parent(self) -> int:
+        """Of the process that serves: the supervisor, or nobody of the box."""
+        return 1 if self.held else 0
 
     def state(self) -> dict[str, Any]:
         """Empty when the engine does not know the container."""

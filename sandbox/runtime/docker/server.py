@@ -141,9 +141,7 @@ class Server:
             elif kind == INPUT and number in self.programs:
                 self.take(self.programs[number], content)
             elif kind == KILL:
-                if os.getpid() == int(
-                    content or b"1"
-                ):  # or else it would kill everything of its user's
+                if os.getppid() == int(content):  # else it would kill everything of its user's
                     os.kill(-1, 9)
                 self.send(KILLED, number, b"")
             elif kind == FACTS:
