@@ -175,7 +175,10 @@ class DockerBox:
         with self._standing_still(), self._container.open_upper() as folder:
             made = made_paths(self.spec)
             clock = self._clock_ns()
-            taken = changeset.write(folder, self._lowers(), self.spec, tar, leave_out=made)
+            shown = self._container.shown_ns
+            taken = changeset.write(
+                folder, self._lowers(), self.spec, tar, leave_out=made, shown=shown
+            )
             return replace(taken, clock_ns=clock)
 
     def fork(self) -> "DockerBox":
@@ -222,7 +225,8 @@ class DockerBox:
         if not self._stopped:
             now = self._measure()
             self._last = now
-        return replace(now, disk_bytes=self._container.disk_bytes())
+        processes = max(0, now.processes - self._container.tasks)
+        return replace(now, processes=processes, disk_bytes=self._container.disk_bytes())
 
     def reached(self) -> str:
         fatal = "" if self._fatal_told else self._fatal
@@ -312,7 +316,9 @@ class DockerBox:
     def _clock_ns(self) -> int | None:
         """What its own clock says, which stands when it was stopped."""
         held = self._container.held
-        return held and held.axis.now_ns(self._stopped_ns or time.monotonic_ns())
+        if held is None:
+            return None
+        return held.axis.now_ns(self._stopped_ns or time.monotonic_ns())
 
     def _lowers(self) -> list[str]:
         return [str(folder) for folder in self.spec.lowers]

@@ -14,11 +14,13 @@ from sandbox.errors import RuntimeFault
 from sandbox.runtime import upper
 from sandbox.runtime.docker.channel import Channel
 from sandbox.runtime.docker.engine import CALL_SECONDS, Engine, faults
-from sandbox.runtime.docker.still import PROGRAM, Held
+from sandbox.runtime.docker.still import PROGRAM, TASKS, Held
 
 GONE_SECONDS = 60.0
 USUAL_UMASK = 0o022
 """That of what an engine starts."""
+MARKED = "still: "
+"""What says why a program was not started begins with this, and the mark that it was given."""
 CONFLICT = 409
 SOCKET, LINK = 1 << 24, 1 << 27
 """Bits of a mode as the engine tells it: those of Go's library."""
@@ -51,12 +53,26 @@ class Container:
         self._connection = connection
         self.channel = connection if serves else None
 
-    def inside(self, argv: Sequence[str]) -> list[str]:
-        """A program as the engine has to start it, to have what every program in the box has."""
+    def inside(self, argv: Sequence[str], mark: str = "") -> list[str]:
+        """A program as the engine has to start it, to have what every program in the box has.
+
+        Then the engine does not see that it cannot be started: the `mark` says so, after MARKED.
+        """
         words = list(argv)
         if self._umask != USUAL_UMASK:
-            words = ["sh", "-c", f'umask {self._umask:04o} && exec "$@"', "sh", *words]
-        return [PROGRAM, "join", "--", *words] if self.held else words
+            # Its own name is what a shell begins its complaints with.
+            script = f'umask {self._umask:04o} && exec "$@"'
+            words = ["sh", "-c", script, MARKED + mark, *words]
+        return [PROGRAM, "join", "--mark", mark, "--", *words] if self.held else words
+
+    def shown_ns(self, time_ns: int) -> int:
+        """The time of a file as programs see it, of what the disk says."""
+        return self.held.axis.shown_ns(time_ns, time.time_ns()) if self.held else time_ns
+
+    @property
+    def tasks(self) -> int:
+        """How many of its processes hold its clock."""
+        return TASKS if self.held else 0
 
     @property
     def parent(self) -> int:

@@ -5,7 +5,9 @@ the engine starts beside it. Both are told the time axis, which begins here, not
 """
 
 import contextlib
+import os
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +28,8 @@ PROGRAM = "/.stillroom/still"
 CAPABILITIES = ("SETPCAP", "SYS_PTRACE")
 """For the supervisor, which takes the second from all that it starts, for ever, with the first: it
 has to reach programs that have changed their user, as daemons do."""
+TASKS = 3
+"""What it takes of the processes: itself, its door, and who answers for what the server starts."""
 _ELSEWHERE = "the container engine is on another machine, whose clock is another"
 _UNSEEN = (
     "the container engine does not see the store's files: it is on another machine, or kept apart"
@@ -43,6 +47,8 @@ class Held:
     program: Path
     folder: Path
     """Its files, which go with it."""
+    cpuset: str
+    """The processors it may use, if not all."""
 
     def first(self, argv: Sequence[str]) -> list[str]:
         """The first process, which starts this one."""
@@ -78,7 +84,12 @@ class Holder:
         self._engine = engine
         self._store = store
         self._owner = owner
+        self._lock = threading.Lock()
+        self._program: Path | None = None
         self._seen = False
+        self._engines = 0
+        """How many processors it has."""
+        self._next = secrets.randbelow(1 << 16)
 
     def lacks(self) -> str:
         """Why no clock can be held; empty when it can be. Raises RuntimeFault without an engine."""
@@ -97,18 +108,43 @@ class Holder:
                 hint="a spec without `still` has the machine's clock",
                 retry=False,
             )
-        program = build.programs(self._store).still
+        program = self._built()
         folder = folder_of(self._store, self._owner()) / secrets.token_hex(8)
+        count, cpuset = self._processors(spec)
         axis = _begin(spec)
+        held = Held(spec=spec, axis=axis, program=program, folder=folder, cpuset=cpuset)
         folder.mkdir(mode=0o700, parents=True)
-        held = Held(spec=spec, axis=axis, program=program, folder=folder)
         try:
-            for path, text in machine.texts(spec.limits.cpus, axis.at_ns - axis.real0_ns).items():
+            for path, text in machine.texts(count, _booted_ns(axis)).items():
                 (folder / _name(path)).write_bytes(text)
         except BaseException:
             held.remove()
             raise
         return held
+
+    def _built(self) -> Path:
+        with self._lock:
+            if self._program is None:
+                self._program = build.programs(self._store).still
+            return self._program
+
+    def _processors(self, spec: BoxSpec) -> tuple[int, str]:
+        """How many it may use, and which as the engine has it: each box others, as they come.
+
+        All, which is nothing to be said, where the engine has not the same as we: then nobody
+        knows their numbers. Other runs have boxes, too, so the first is any.
+        """
+        ours = sorted(os.sched_getaffinity(0))
+        with self._lock:
+            if not self._engines:
+                with faults("ask the engine about itself"):
+                    self._engines = int(self._engine.api.info().get("NCPU") or 1)
+            count = machine.processors(spec.limits.cpus, len(ours))
+            if len(ours) != self._engines or count == len(ours):
+                return self._engines, ""
+            first, self._next = self._next, self._next + count
+        chosen = sorted(ours[(first + n) % len(ours)] for n in range(count))
+        return count, ",".join(map(str, chosen))
 
     def _apart(self) -> str:
         if self._engine.local is False:
@@ -160,6 +196,11 @@ def _begin(spec: BoxSpec) -> Axis:
         mono0_ns=mono,
         ticking=still.mode == "ticking",
     )
+
+
+def _booted_ns(axis: Axis) -> int:
+    up_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - (time.monotonic_ns() - axis.mono0_ns)
+    return axis.at_ns - up_ns
 
 
 _TICK_NS = 50_000_000

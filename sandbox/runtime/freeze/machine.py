@@ -6,7 +6,6 @@ own clock. Nor is the kernel's boot_id: engines let nothing be mounted there.
 """
 
 import math
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ NANO = 1_000_000_000
 STAT, CPUINFO, ONLINE = "/proc/stat", "/proc/cpuinfo", "/sys/devices/system/cpu/online"
 PATHS = (STAT, CPUINFO, ONLINE)
 _PROCESSOR = re.compile(rb"^cpu(\d+) .*\n", re.MULTILINE)
-_BOOTED = re.compile(rb"^btime (\d+)$", re.MULTILINE)
+_BOOTED = re.compile(rb"^btime \d+$", re.MULTILINE)
 
 
 def processors(cpus: float, there: int) -> int:
@@ -23,25 +22,25 @@ def processors(cpus: float, there: int) -> int:
     return max(1, min(math.ceil(cpus), there))
 
 
-def texts(cpus: float, moved_ns: int) -> Mapping[str, bytes]:
-    """Paths, and what they say in a box whose clock is this far from the machine's."""
-    count = processors(cpus, os.cpu_count() or 1)
+def texts(count: int, booted_ns: int) -> Mapping[str, bytes]:
+    """Paths, and what they say in a box that may use so many processors.
+
+    `booted_ns`: what its clock would have said when the machine started.
+    """
     return {
-        STAT: stat(Path(STAT).read_bytes(), count, moved_ns),
+        STAT: stat(Path(STAT).read_bytes(), count, booted_ns),
         CPUINFO: cpuinfo(Path(CPUINFO).read_bytes(), count),
         ONLINE: online(count),
     }
 
 
-def stat(text: bytes, count: int, moved_ns: int) -> bytes:
-    """With the first processors only, and the boot as much earlier or later as the clock is."""
+def stat(text: bytes, count: int, booted_ns: int) -> bytes:
+    """With the first processors only, and another boot.
 
-    def moved(found: re.Match[bytes]) -> bytes:
-        # A machine that was up before its clock began has no negative time to say so.
-        return b"btime %d" % max(0, int(found[1]) + moved_ns // NANO)
-
+    A machine that was up before time began started with it: there is no negative time here.
+    """
     kept = _PROCESSOR.sub(lambda found: found[0] if int(found[1]) < count else b"", text)
-    return _BOOTED.sub(moved, kept)
+    return _BOOTED.sub(b"btime %d" % max(0, booted_ns // NANO), kept)
 
 
 def cpuinfo(text: bytes, count: int) -> bytes:
