@@ -23,7 +23,7 @@ from sandbox.audit.conformance.bench import (
 from sandbox.audit.conformance.registry import Group
 from sandbox.audit.conformance.tars import raw_tar
 from sandbox.audit.conformance.terminals import read_all, terminal
-from sandbox.audit.conformance.ways import AT, RAW, READ, SECOND, STEP, WAYS, clocked
+from sandbox.audit.conformance.ways import AT, RAW, READ, SECOND, SHELL, STEP, WAYS, clocked
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.spec import BoxSpec, Stillness
 
@@ -329,7 +329,7 @@ def a_box_has_as_many_processors_as_it_may_use(bench: Bench) -> None:
 def a_clock_is_no_change(bench: Bench) -> None:
     """`changes`: whatever holds the clock is no part of them."""
     with clocked(bench) as box:
-        python(box, READ, trusted=True)
+        said(box, "bash", "-c", SHELL, trusted=True)
         expect(box.changes(), [], "changes of a box with a clock")
 
 

@@ -175,9 +175,10 @@ class DockerBox:
         with self._standing_still(), self._container.open_upper() as folder:
             made = made_paths(self.spec)
             clock = self._clock_ns()
-            shown = self._container.shown_ns
+            held = self._container.held
+            axis = held.axis if held else None
             taken = changeset.write(
-                folder, self._lowers(), self.spec, tar, leave_out=made, shown=shown
+                folder, self._lowers(), self.spec, tar, leave_out=made, axis=axis
             )
             return replace(taken, clock_ns=clock)
 

@@ -7,9 +7,11 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #define STACK (128 * 1024)
@@ -31,13 +33,14 @@ union room { /* a newer kernel's structs may be longer than those we know */
     uint8_t bytes[512];
 };
 
-static void answer_next(int listener) {
+/* 0, or -1 when there was nothing to receive. */
+static int answer_next(int listener) {
     union room in, out;
     struct answer answer;
-    memset(&in, 0, sizeof in);
+    memset(&in, 0, sizeof in); /* the kernel insists */
     memset(&out, 0, sizeof out);
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &in)) {
-        if (errno == ENOENT || errno == EINTR || errno == EAGAIN) return;
+        if (errno == ENOENT || errno == EINTR || errno == EAGAIN) return -1;
         give_up("receiving");
     }
     shared_lock(); /* a thread's own ids change while it looks at files; the rest is tables */
@@ -49,18 +52,34 @@ static void answer_next(int listener) {
     out.answer.flags = answer.goes_on ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &out) && errno != ENOENT && errno != EINPROGRESS)
         give_up("answering");
+    return 0;
 }
 
-static void *serving(void *argument) {
-    int listener = (int)(intptr_t)argument;
+/* Since 6.11 receiving ends when the last program with the filter has; before, only poll() tells. */
+static int receiving_ends(void) {
+    struct utsname kernel;
+    if (uname(&kernel)) return 0;
+    char *rest;
+    long major = strtol(kernel.release, &rest, 10);
+    long minor = *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
+    return major > 6 || (major == 6 && minor >= 11);
+}
+
+static int somebody_asks(int listener) {
     struct pollfd readable = {listener, POLLIN, 0};
     for (;;) {
         int n = poll(&readable, 1, -1);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) give_up("waiting");
-        if (readable.revents & POLLIN) answer_next(listener);
-        else break; /* nobody has this filter any more */
+        return readable.revents & POLLIN;
     }
+}
+
+static void *serving(void *argument) {
+    int listener = (int)(intptr_t)argument, ends = receiving_ends();
+    while (somebody_asks(listener))
+        do {
+        } while (answer_next(listener) == 0 && ends);
     close(listener);
     __atomic_fetch_sub(&listeners, 1, __ATOMIC_RELAXED);
     return NULL;
