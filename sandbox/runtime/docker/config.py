@@ -87,7 +87,7 @@ def host_config(
         memswap_limit=memory,
         pids_limit=spec.limits.pids + (still.TASKS if held else 0),
         nano_cpus=round(spec.limits.cpus * 1e9),
-        cpuset_cpus=(held and held.cpuset) or None,
+        cpuset_cpus=held.cpuset if held else None,
         ulimits=ulimits(spec.limits, allowed),
         shm_size=SHM_BYTES,
         ipc_mode="private",

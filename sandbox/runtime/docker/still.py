@@ -21,6 +21,7 @@ from sandbox.runtime.docker.engine import Engine, faults
 from sandbox.runtime.freeze import build, machine
 from sandbox.runtime.freeze.axis import Axis, start_ns
 from sandbox.runtime.lease import SUFFIX
+from sandbox.runtime.processors import Processors
 from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.store import Store, remove_tree
 
@@ -47,8 +48,10 @@ class Held:
     program: Path
     folder: Path
     """Its files, which go with it."""
-    cpuset: str
-    """The processors it may use, if not all."""
+    processors: tuple[int, ...]
+    """Those it may use, by number; none: those of the engine."""
+    kept: contextlib.ExitStack
+    """What is to be given back."""
 
     def first(self, argv: Sequence[str]) -> list[str]:
         """The first process, which starts this one."""
@@ -72,8 +75,13 @@ class Held:
             Mount(target, source, type="bind", read_only=True) for source, target in sources.items()
         ]
 
+    @property
+    def cpuset(self) -> str | None:
+        return ",".join(map(str, self.processors)) or None
+
     def remove(self) -> None:
-        remove_tree(self.folder)
+        """Harmless the second time."""
+        self.kept.close()
 
 
 class Holder:
@@ -87,9 +95,9 @@ class Holder:
         self._lock = threading.Lock()
         self._program: Path | None = None
         self._seen = False
-        self._engines = 0
-        """How many processors it has."""
-        self._next = secrets.randbelow(1 << 16)
+        self._processors = Processors()
+        self._engines: int | None = None
+        """How many processors the engine has."""
 
     def lacks(self) -> str:
         """Why no clock can be held; empty when it can be. Raises RuntimeFault without an engine."""
@@ -110,17 +118,23 @@ class Holder:
             )
         program = self._built()
         folder = folder_of(self._store, self._owner()) / secrets.token_hex(8)
-        count, cpuset = self._processors(spec)
-        axis = _begin(spec)
-        held = Held(spec=spec, axis=axis, program=program, folder=folder, cpuset=cpuset)
-        folder.mkdir(mode=0o700, parents=True)
-        try:
+        with contextlib.ExitStack() as stack:
+            processors = self._processors.take(spec.limits.cpus) if self._known() else []
+            stack.callback(self._processors.give_back, processors)
+            axis = _begin(spec)
+            stack.callback(remove_tree, folder)
+            folder.mkdir(mode=0o700, parents=True)
+            count = len(processors) or self._engines or 1
             for path, text in machine.texts(count, _booted_ns(axis)).items():
-                (folder / _name(path)).write_bytes(text)
-        except BaseException:
-            held.remove()
-            raise
-        return held
+                (folder / _name(path)).write_text(text)
+            return Held(
+                spec=spec,
+                axis=axis,
+                program=program,
+                folder=folder,
+                processors=tuple(processors),
+                kept=stack.pop_all(),
+            )
 
     def _built(self) -> Path:
         with self._lock:
@@ -128,23 +142,12 @@ class Holder:
                 self._program = build.programs(self._store).still
             return self._program
 
-    def _processors(self, spec: BoxSpec) -> tuple[int, str]:
-        """How many it may use, and which as the engine has it: each box others, as they come.
-
-        All, which is nothing to be said, where the engine has not the same as we: then nobody
-        knows their numbers. Other runs have boxes, too, so the first is any.
-        """
-        ours = sorted(os.sched_getaffinity(0))
-        with self._lock:
-            if not self._engines:
-                with faults("ask the engine about itself"):
-                    self._engines = int(self._engine.api.info().get("NCPU") or 1)
-            count = machine.processors(spec.limits.cpus, len(ours))
-            if len(ours) != self._engines or count == len(ours):
-                return self._engines, ""
-            first, self._next = self._next, self._next + count
-        chosen = sorted(ours[(first + n) % len(ours)] for n in range(count))
-        return count, ",".join(map(str, chosen))
+    def _known(self) -> bool:
+        """Has the engine the processors that we have? Else nobody knows their numbers."""
+        if self._engines is None:
+            with faults("ask the engine about itself"):
+                self._engines = int(self._engine.api.info().get("NCPU") or 1)
+        return self._engines == len(os.sched_getaffinity(0))
 
     def _apart(self) -> str:
         if self._engine.local is False:
