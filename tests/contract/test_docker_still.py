@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,10 @@ def seconds(box: Box, **how: bool | str) -> int:
     return int(result.stdout) - AT
 
 
+def _gone(marker: str) -> bool:
+    return not host_processes(marker)
+
+
 def number_of_server(box: Box) -> str:
     return box.exec(["python3", "-c", SERVER], seconds=30).stdout.decode().strip()
 
@@ -138,11 +143,11 @@ def test_a_box_ends_with_its_supervisor_and_with_its_server(runtime: DockerRunti
         with runtime.create(still) as box:
             marker = f"4242.{time.time_ns()}"
             box.exec(["sh", "-c", f"setsid sleep {marker} > /dev/null 2>&1 &"], seconds=30)
-            pids = [box._container.state()["Pid"]]  # type: ignore[attr-defined]
+            pids = [box._container.state()["Pid"]]
             pids += Path(f"/proc/{pids[0]}/task/{pids[0]}/children").read_text().split()[:1]
             os.kill(int(pids[which]), signal.SIGKILL)
             assert eventually(box.lost)
-            assert eventually(lambda m=marker: not host_processes(m))
+            assert eventually(partial(_gone, marker))
 
 
 def test_what_cannot_be_started_is_a_fault_and_nobody_else_can_say_so(
