@@ -236,6 +236,13 @@ def test_an_engine_that_does_not_see_the_store_cannot_hold_a_clock(
         assert not fault.value.retry
 
 
+def test_what_the_engine_makes_for_its_mounts_is_no_change(box: Box, tmp_path: Path):
+    box.put(make_tar([Entry(name="file", content=b"x")]), "/tmp")
+    assert [change.path for change in box.changes()] == ["/tmp/file"]
+    with tarfile.open(box.snapshot(tmp_path / "tar").tar) as tar:
+        assert tar.getnames() == ["tmp/file"]
+
+
 def test_what_is_read_from_outside_has_the_box_s_dates(box: Box):
     box.exec(
         ["sh", "-c", "mkdir /tmp/d; echo x > /tmp/d/new; touch -d @1500000000 /tmp/d/old"],

@@ -26,6 +26,8 @@ from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.store import Store, remove_tree
 
 PROGRAM = "/.stillroom/still"
+TARGETS = (PROGRAM, *machine.PATHS)
+"""What is mounted. The engine makes these files in the container, the last when one is written to."""
 CAPABILITIES = ("SETPCAP", "SYS_PTRACE")
 """For the supervisor, which takes the second from all that it starts, for ever, with the first: it
 has to reach programs that have changed their user, as daemons do."""
