@@ -25,11 +25,7 @@ static int dress(pid_t tid) {
         if (aux[i] == AT_SECURE && aux[i + 1]) creds_changed(); /* a setuid program */
     }
     if (!at && vdso.size) return 0;
-    int fd = open_proc(tid, "mem", O_RDWR), left = 0;
-    if (fd < 0 && (left = creds_assume(tid)) == 1) {
-        fd = open_proc(tid, "mem", O_RDWR);
-        creds_leave();
-    }
+    int fd = open_proc(tid, "mem", O_RDWR);
     if (fd < 0) return -1;
     if (at && pwrite(fd, vdso.image, vdso.size, (off_t)at) != (ssize_t)vdso.size) bad = -1;
     if (random && settings.seeded) {
