@@ -66,3 +66,5 @@ def show_findings(
         print(f"{finding.task}: {word}")
         for problem in finding.problems:
             print(f"  {problem}")
+        for said in finding.advice:
+            print(f"  advice: {said}")
