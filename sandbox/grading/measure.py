@@ -37,7 +37,7 @@ def measured(box: Box, expect: Expected, *, user: str, age: Callable[[], float])
 
 def as_probe(told: Mapping[str, object]) -> Probe:
     """Its times are in nanoseconds, and an error is a number; words are not for us."""
-    numbers = {k: float(v) for k, v in told.items() if isinstance(v, int | float)}
+    numbers = {k: float(v) for k, v in told.items() if isinstance(v, int)}
     clock = {k: v / 1e9 for k, v in numbers.items() if k in (*CLOCKS, *MORE_CLOCKS)}
     more = {k: v for k, v in numbers.items() if k not in clock and k not in _ASKED}
     return Probe(by="static", clock=clock, numbers=more)

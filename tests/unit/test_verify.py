@@ -16,6 +16,7 @@ from sandbox.grading.collect import collect
 from sandbox.grading.judge import judge
 from sandbox.grading.readout import read_out
 from sandbox.grading.verify import verify
+from sandbox.model.conditions import USUAL, Conditions
 from sandbox.model.record import Submission
 from sandbox.model.task import SubmissionSpec, TaskSpec
 from sandbox.model.verdict import Evidence, Outcome, Ran
@@ -70,16 +71,21 @@ class Verified:
         self.gits = gits
         self.runtime = FakeRuntime(self.reply)
         self.folder = home / "supplies"
+        self.image = NO_IMAGE
 
     def reply(self, box: FakeBox, call: Call) -> ExecResult | None:
         if call.argv[0] == "git":
             return self.gits.get(next(w for w in call.argv if w in ("apply", "status")), said())
         return self.runner if "/verify/runner.py" in call.argv else None
 
-    def evidence(self, patch: bytes = b"", rejected: str = "") -> Evidence:
+    def evidence(
+        self, patch: bytes = b"", rejected: str = "", conditions: Conditions = USUAL
+    ) -> Evidence:
         made = Submission(task=self.task.id, patch=patch, rejected=rejected)
-        supplies = some_supplies(self.task, self.folder)
-        return verify(self.task, made, self.runtime, supplies, now=lambda: 1000.0)
+        supplies = replace(some_supplies(self.task, self.folder), image=self.image)
+        return verify(
+            self.task, made, self.runtime, supplies, conditions=conditions, now=lambda: 1000.0
+        )
 
 
 @pytest.fixture
