@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from sandbox.errors import VerifierFault
 from sandbox.model.verdict import Probe
+from sandbox.runtime.freeze.preload import LEAVES
 from sandbox.runtime.spec import BoxSpec, Stillness
 
 SLACK_SECONDS = 5.0
@@ -66,9 +67,8 @@ def expected(spec: BoxSpec, still: Stillness, *, user: str) -> Expected:
     }
     if not still.aslr and not partial:
         settings["aslr"] = "off"
-    return Expected(
-        still=still, partial=partial, settings=settings, variables=frozenset(env) | _ADDED
-    )
+    known = frozenset(env) | _ADDED | ({LEAVES} if partial else frozenset())
+    return Expected(still=still, partial=partial, settings=settings, variables=known)
 
 
 def later_on(expect: Expected) -> Expected:

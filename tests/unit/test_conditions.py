@@ -11,7 +11,8 @@ from sandbox.errors import RuntimeFault, VerifierFault
 from sandbox.grading.judge import judge
 from sandbox.model.conditions import Conditions
 from sandbox.model.verdict import HeldClock, Ran
-from sandbox.runtime.fake import NO_IMAGE, FakeRuntime, said
+from sandbox.runtime.base import ExecResult
+from sandbox.runtime.fake import NO_IMAGE, FakeRuntime, Reply, said
 from sandbox.runtime.fakestill import probe as a_good_box
 from sandbox.runtime.spec import PATH, BoxSpec, Stillness
 from tests.support.homes import with_library
@@ -33,6 +34,11 @@ from tests.unit.test_verify import (
 @pytest.fixture
 def verified(tmp_path: Path) -> Callable[..., Verified]:
     return lambda runner: Verified(tmp_path, runner)
+
+
+def answering(it: Verified, program: str, answer: ExecResult) -> Reply:
+    """As `it` does, but for one program."""
+    return lambda box, call: answer if call.argv[0] == program else it.reply(box, call)
 
 
 def test_a_verdict_s_box_holds_the_task_s_clock_and_nothing_of_this_machine(verified, monkeypatch):
@@ -83,7 +89,7 @@ def test_other_conditions_reach_the_box_the_runner_and_what_its_probe_has_to_tel
     it = Verified(
         tmp_path, told(records({"probe": probe}, *map(passed, ALL), {"probe": probe}, END))
     )
-    it.runtime = FakeRuntime(lambda b, c: said() if c.argv[0] == "sh" else it.reply(b, c))
+    it.runtime = FakeRuntime(answering(it, "sh", said()))
     evidence = it.evidence(conditions=given)
     (box,) = it.runtime.boxes
     spec = box.spec
@@ -110,9 +116,7 @@ def test_a_clock_that_moves_before_any_code_under_test_runs_makes_the_verdict_vo
     it = Verified(tmp_path, told(GOOD))
     good = a_good_box(BoxSpec(image=NO_IMAGE), Stillness(at_ns=AT * 10**9))
     for probed in (said(json.dumps({**good, "raw_time": 0})), said("", 159, errors="killed")):
-        it.runtime = FakeRuntime(
-            lambda b, c, probed=probed: probed if c.argv[0] == STILL_PROGRAM else it.reply(b, c)
-        )
+        it.runtime = FakeRuntime(answering(it, STILL_PROGRAM, probed))
         with pytest.raises(VerifierFault, match=r"clock of raw_time|tells nothing: killed"):
             it.evidence()
         (box,) = it.runtime.boxes
@@ -138,6 +142,6 @@ def test_where_not_every_program_s_clock_can_be_held_the_evidence_says_so(tmp_pa
 
 def test_a_box_that_cannot_be_loaded_is_a_fault(tmp_path: Path):
     it = Verified(tmp_path, told(GOOD))
-    it.runtime = FakeRuntime(lambda b, c: said("", 2) if c.argv[0] == "sh" else it.reply(b, c))
+    it.runtime = FakeRuntime(answering(it, "sh", said("", 2)))
     with pytest.raises(VerifierFault, match="cannot load the box"):
         it.evidence(conditions=Conditions(load=1))

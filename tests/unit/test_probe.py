@@ -1,12 +1,13 @@
 """Did the box stand still? Each difference makes the verdict void, by name."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from sandbox.errors import VerifierFault
 from sandbox.grading.measure import as_probe
-from sandbox.grading.probe import SLACK_SECONDS, expected, later_on, require_stillness
+from sandbox.grading.probe import SLACK_SECONDS, Expected, expected, later_on, require_stillness
 from sandbox.model.verdict import Probe
 from sandbox.runtime.fake import NO_IMAGE
 from sandbox.runtime.fakestill import probe as a_good_box
@@ -37,7 +38,7 @@ def numbers(**changed: float) -> Probe:
     return replace(MEASURED, numbers={**MEASURED.numbers, **changed})
 
 
-def held_as(**changed: object):
+def held_as(**changed: Any) -> Expected:
     still = replace(STILL, **changed)
     return expected(replace(SPEC, still=still), still, user="0:0")
 
