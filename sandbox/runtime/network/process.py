@@ -1,4 +1,4 @@
-"""The process that answers a box: python -m sandbox.runtime.network.process
+"""The process that answers a box, to be run with `python -m`.
 
 A process of its own, so that what a box says is not parsed beside hidden tests, and so that in
 replay it has no network at all, whatever a bug would have it do. It lives as long as its standard
@@ -13,7 +13,6 @@ import os
 import signal
 import sys
 import threading
-from contextlib import suppress
 from pathlib import Path
 
 from sandbox.runtime.network.answers import Answers, Source
@@ -35,6 +34,7 @@ def main() -> None:
     folder = Path(settings.folder)
     authority = Authority()
     (folder / CERTIFICATES).write_bytes(authority.certificate)
+    (folder / CERTIFICATES).chmod(0o644)
     listener = listening(folder, SOCKET)
     log = NetworkLog(Path(settings.log))
     spool = Path(settings.scratch) if settings.mode == "open" else None
@@ -71,9 +71,7 @@ def answers_for(settings: Settings) -> Answers:
 def without_network() -> bool:
     """Leave the machine's network for an empty one, if the kernel lets us."""
     libc = ctypes.CDLL(None, use_errno=True)
-    with suppress(AttributeError):
-        return libc.unshare(_NEW_NETWORK) == 0 or libc.unshare(_NEW_USER | _NEW_NETWORK) == 0
-    return False
+    return any(libc.unshare(flags) == 0 for flags in (_NEW_NETWORK, _NEW_USER | _NEW_NETWORK))
 
 
 if __name__ == "__main__":

@@ -17,12 +17,12 @@ class Settings:
     """Paths are this machine's; a box is told `cassette` and `remedy` only."""
 
     mode: Mode
-    folder: str
-    """What the box sees of us: the socket and the certificate are made in it."""
-    scratch: str
-    """For bodies that come from the real network, and recordings."""
     log: str
     """network.jsonl."""
+    folder: str = ""
+    """What the box sees of us: the socket and the certificate are made in it."""
+    scratch: str = ""
+    """For bodies that come from the real network, and recordings."""
     cassette: str = ""
     remedy: str = ""
     entries: tuple[Entry, ...] = ()
