@@ -15,11 +15,13 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sandbox.errors import NetworkFault
+from sandbox.model.index import IndexLock
 from sandbox.runtime.base import Box
+from sandbox.runtime.network.index import client_environment, client_mounts
 from sandbox.runtime.network.settings import Settings, settings_line
 from sandbox.runtime.ready import readable
 from sandbox.runtime.spec import BoxSpec, Mount
@@ -54,6 +56,9 @@ class Link:
     said: Path
     apart: bool
     """Has it no network of its own?"""
+    more: tuple[Mount, ...] = ()
+    more_env: Mapping[str, str] = field(default_factory=dict)
+    """For the box's package managers."""
 
     @property
     def mounts(self) -> tuple[Mount, ...]:
@@ -61,11 +66,12 @@ class Link:
             Mount(source=self.folder, target=FOLDER),
             Mount(source=self.wire, target=WIRE),
             Mount(source=self.folder / "certificates.pem", target=BUNDLE),
+            *self.more,
         )
 
     @property
     def env(self) -> Mapping[str, str]:
-        return TRUST
+        return {**TRUST, **self.more_env}
 
     def joined(self, spec: BoxSpec) -> BoxSpec:
         """The same box with this network. What the task sets in its environment stays."""
@@ -75,7 +81,7 @@ class Link:
         """Have `wire` listen in the box. Again after `kill_all` or `reset`. Raises NetworkFault."""
         command = [WIRE, "--socket", f"{FOLDER}/wire.sock"]
         done = box.exec(command, seconds=START_SECONDS, user="0:0", cwd="/")
-        if done.exit_code:
+        if done.exit_code != 0:
             said = done.stderr.decode(errors="replace").strip()
             raise NetworkFault(f"the box cannot be connected: {said or done.exit_code}")
 
@@ -92,8 +98,12 @@ class Link:
 
 
 @contextmanager
-def connected(store: Store, wire: Path, settings: Settings) -> Iterator[Link]:
+def connected(
+    store: Store, wire: Path, settings: Settings, lock: IndexLock | None = None
+) -> Iterator[Link]:
     """Start what answers. `settings`: its folders are filled in here; they go at the end.
+
+    `lock`: of the frozen package index, which a box's package managers are told about.
 
     Raises NetworkFault when it cannot be started.
     """
@@ -103,6 +113,7 @@ def connected(store: Store, wire: Path, settings: Settings) -> Iterator[Link]:
         folder.mkdir(mode=0o755)
         (scratch / "blobs").mkdir()
         folder.chmod(0o755)
+        (scratch / "more").mkdir()
         settings = replace(settings, folder=str(folder), scratch=str(scratch))
         with _process(settings, scratch / "said") as (process, apart):
             yield Link(
@@ -112,6 +123,8 @@ def connected(store: Store, wire: Path, settings: Settings) -> Iterator[Link]:
                 process=process,
                 said=scratch / "said",
                 apart=apart,
+                more=client_mounts(lock, scratch / "more") if lock else (),
+                more_env=client_environment(lock) if lock else {},
             )
 
 

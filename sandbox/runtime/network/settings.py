@@ -29,7 +29,9 @@ class Settings:
     bodies: Mapping[str, str] = field(default_factory=dict)
     """Hash → file, each of which has been looked at."""
     index: str = ""
-    """The frozen package index, if there is one."""
+    """The lock of the frozen package index, if there is one."""
+    blobs: str = ""
+    """The folder with its files, named by hash."""
     instead: Mapping[str, str] = field(default_factory=dict)
     """`host:port` → `host:port` that is asked in its place: a mirror of this machine's."""
     ca_file: str = ""
