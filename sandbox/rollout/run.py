@@ -18,6 +18,7 @@ from sandbox.model.task import Limits, TaskSpec
 from sandbox.model.verdict import Evidence
 from sandbox.rollout.agent import Agent, Opening, Session
 from sandbox.rollout.folder import Recorded, RolloutFolder
+from sandbox.rollout.network import network_of
 from sandbox.rollout.observer import Observer
 from sandbox.runtime.base import Box, Runtime
 from sandbox.runtime.freeze.hold import held, stillness
@@ -87,6 +88,8 @@ class Attempt:
             runtime=self.world.runtime.name,
             started=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
             ending=ending,
+            # A submission that was made elsewhere says nothing of what its maker reached.
+            network="none" if ending is Ending.GRADED else self.task.network.mode,
         )
 
     def recorded(self, rows: int, cols: int) -> Recorded:
@@ -163,10 +166,8 @@ def agent_box(task: TaskSpec, supplies: Supplies) -> BoxSpec:
 
 
 @contextmanager
-def standing(attempt: Attempt, supplies: Supplies) -> Iterator[Box]:
+def standing(world: World, task: TaskSpec, supplies: Supplies, spec: BoxSpec) -> Iterator[Box]:
     """The agent's box, its clock held as well as this machine can."""
-    task, world = attempt.task, attempt.world
-    spec = agent_box(task, supplies)
     strict, now = task.clock.strict, world.clocks.wall
     with (
         held(spec, world.runtime, supplies.scratch, strict=strict, now=now) as hold,
@@ -192,11 +193,16 @@ def _opening(attempt: Attempt, supplies: Supplies, cancelled: threading.Event) -
 def _agent_part(
     attempt: Attempt, work: Work, supplies: Supplies, record: Rollout
 ) -> tuple[Submission, Rollout]:
-    with ExitStack() as until_graded:
+    with ExitStack() as stack:
         with attempt.phase("box"):
-            box = until_graded.enter_context(standing(attempt, supplies))
+            task, world = attempt.task, attempt.world
+            link = stack.enter_context(network_of(task, world.depot, attempt.folder.path))
+            spec = link.joined(agent_box(task, supplies))
+            box = stack.enter_context(standing(world, task, supplies, spec))
+            link.start(box)
         with attempt.phase("agent"):
             steps, ending = work(box, supplies)
+        link.check()
         with attempt.phase("collect"):
             submission = collect(box, attempt.task, supplies, attempt.world.depot.store)
     return submission, replace(record, steps=steps, ending=ending)
