@@ -124,8 +124,6 @@ def _body(folder: Path, entry: Entry, store: Store) -> Path:
                 hint=_AGAIN,
                 retry=False,
             )
-        path = fetch(
-            store, [entry.url], sha256=entry.sha256, name=entry.url, fault=NetworkFault
-        )
+        path = fetch(store, [entry.url], sha256=entry.sha256, name=entry.url, fault=NetworkFault)
     check_blob(path, entry.sha256, str(path), NetworkFault)
     return path

@@ -89,5 +89,7 @@ def _message(
     head = struct.pack("!HHHHHH", number, said, bool(question), bool(found), 0, 0)
     if not found:
         return head + question
-    at_question = struct.pack("!HHHIH", 0xC000 | HEADER_BYTES, kind, _INTERNET, _SECONDS, len(found))
+    at_question = struct.pack(
+        "!HHHIH", 0xC000 | HEADER_BYTES, kind, _INTERNET, _SECONDS, len(found)
+    )
     return head + question + at_question + found

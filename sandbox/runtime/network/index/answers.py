@@ -15,6 +15,12 @@ def answered(body: bytes, kind: str, *, status: int = 200) -> Response:
     return Response(status, (("Content-Type", kind),), body)
 
 
+def refused(body: bytes, kind: str, *, status: int = 404) -> Response:
+    """404, as an index says it: clients take that at once, and do without what is optional."""
+    headers = (("Content-Type", kind), ("Cache-Control", "no-store"), ("X-Stillroom", "refused"))
+    return Response(status, headers, body)
+
+
 def json_bytes(value: Any) -> bytes:
     """The same value is the same bytes."""
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
@@ -29,7 +35,7 @@ def refusal(what: str, lock: str) -> str:
 
 
 def not_listed(what: str, lock: str) -> Response:
-    return answered(f"{refusal(what, lock)}\n".encode(), TEXT, status=404)
+    return refused(f"{refusal(what, lock)}\n".encode(), TEXT)
 
 
 def file_answer(path: Path, sha256: str, request: Request, kind: str) -> Response:
