@@ -3,7 +3,7 @@
 import typer
 
 from sandbox._version import __version__
-from sandbox.cli import check, doctor, grade, list_, lock, new, play, run, schema, show
+from sandbox.cli import check, doctor, grade, list_, lock, new, play, record, run, schema, show
 
 app = typer.Typer(
     name="stillroom",
@@ -41,4 +41,5 @@ app.command("check")(check.check)
 app.command("new")(new.new)
 app.command("schema")(schema.schema)
 app.command("lock")(lock.lock)
+app.command("record")(record.record)
 app.command("doctor")(doctor.doctor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
     from sandbox.audit.check import Finding
     from sandbox.model.record import Rollout
+    from sandbox.runtime.base import ExecResult
 
 SOME_VOID = 3
 
@@ -66,3 +68,11 @@ def show_findings(
         print(f"{finding.task}: {word}")
         for problem in finding.problems:
             print(f"  {problem}")
+
+
+def show_output(done: ExecResult) -> None:
+    """What a program in a box printed, as it printed it."""
+    for stream, said in ((sys.stdout, done.stdout), (sys.stderr, done.stderr)):
+        stream.flush()
+        stream.buffer.write(said)
+        stream.flush()

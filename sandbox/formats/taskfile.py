@@ -227,6 +227,7 @@ def _task_rules(raw: TaskFile, task: str) -> Iterator[Broken]:
     yield from _solution_rules(raw.solution)
     yield from _verifier_rules(raw.verifier)
     yield from _clock_rules(raw.clock)
+    yield from _network_rules(raw.network)
     yield from _limit_rules(raw.limits)
 
 
@@ -273,6 +274,23 @@ def _clock_rules(raw: ClockSpec) -> Iterator[Broken]:
         return
     if not 1980 <= year <= 2037:
         yield ("clock", "at"), "should lie between 1980 and 2037", "archives know no other years"
+
+
+def _network_rules(raw: NetworkSpec) -> Iterator[Broken]:
+    at = ("network",)
+    if raw.mode == "replay":
+        hint = "stillroom record TASK writes both"
+        for key in ("cassette", "digest"):
+            if getattr(raw, key) is None:
+                yield at, f"`mode: replay` needs `{key}`", hint
+    else:
+        for key in ("cassette", "digest"):
+            if getattr(raw, key) is not None:
+                yield (*at, key), f"`{key}` is for `mode: replay`", "remove it, or change the mode"
+    if raw.cassette is not None and not _inside(raw.cassette):
+        yield (*at, "cassette"), "should be a folder beside task.yaml", ""
+    if raw.digest is not None:
+        yield from _digest_rules(raw.digest, (*at, "digest"))
 
 
 def _limit_rules(raw: Limits) -> Iterator[Broken]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from sandbox.errors import FaultCode
 from sandbox.model.task import STRICT, Digest, TaskId
@@ -72,6 +72,8 @@ class Rollout:
     patch_bytes: int = 0
     verdict: VerdictRecord | None = None
     fault: FaultRecord | None = None
+    network: Literal["none", "replay", "open"] = "none"
+    """What the agent's box reached."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Phase → wall seconds: box, agent, collect, verify, checks, total."""
     schema: int = SCHEMA

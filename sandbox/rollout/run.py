@@ -4,7 +4,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -18,6 +18,7 @@ from sandbox.model.task import Limits, TaskSpec
 from sandbox.model.verdict import Evidence
 from sandbox.rollout.agent import Agent, Opening, Session
 from sandbox.rollout.folder import Recorded, RolloutFolder
+from sandbox.rollout.network import network_of
 from sandbox.rollout.observer import Observer
 from sandbox.runtime.base import Box, Runtime
 from sandbox.runtime.spec import BoxSpec
@@ -86,6 +87,8 @@ class Attempt:
             runtime=self.world.runtime.name,
             started=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
             ending=ending,
+            # A submission that was made elsewhere says nothing of what its maker reached.
+            network="none" if ending is Ending.GRADED else self.task.network.mode,
         )
 
     def recorded(self, rows: int, cols: int) -> Recorded:
@@ -174,11 +177,17 @@ def _opening(attempt: Attempt, supplies: Supplies, cancelled: threading.Event) -
 def _agent_part(
     attempt: Attempt, work: Work, supplies: Supplies, record: Rollout
 ) -> tuple[Submission, Rollout]:
-    with attempt.phase("box"):
-        box = attempt.world.runtime.create(agent_box(attempt.task, supplies))
-    with box:
+    with ExitStack() as stack:
+        with attempt.phase("box"):
+            spec = agent_box(attempt.task, supplies)
+            link = stack.enter_context(
+                network_of(attempt.task, attempt.world.depot, attempt.folder.path)
+            )
+            box = stack.enter_context(attempt.world.runtime.create(link.joined(spec)))
+            link.start(box)
         with attempt.phase("agent"):
             steps, ending = work(box, supplies)
+        link.check()
         with attempt.phase("collect"):
             submission = collect(box, attempt.task, supplies, attempt.world.depot.store)
     return submission, replace(record, steps=steps, ending=ending)

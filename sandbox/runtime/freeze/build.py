@@ -42,6 +42,7 @@ class Output:
 OUTPUTS = (
     Output("still", (*SUPERVISOR, "still.c", "probe.c"), "static"),
     Output("libstill.so", (*SUPERVISOR, "library.c"), "shared"),
+    Output("wire", ("wire.c",), "static"),
 )
 
 FLAGS = ("-std=gnu11", "-O2", "-fvisibility=hidden", "-pthread", "-s")

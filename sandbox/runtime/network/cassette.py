@@ -1,28 +1,35 @@
 """A cassette: answers that were recorded, in a folder that can be committed.
 
-index.jsonl       one line per answer: what was asked for, and the answer but for its body
-blobs/<sha256>    bodies, each once; one that is missing is fetched from where it came from
+index.jsonl         one line per answer: what was asked for, and the answer but for its body
+blobs/<sha256>      bodies, each once; one that is missing is fetched from where it came from
+index.lock.jsonl    the frozen package index, if there is one: see index/
 
-The index names every body by its hash, so its own digest pins everything.
+One of both indexes may be absent. They name everything by its hash, so their digest pins it all.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from sandbox.errors import NetworkFault, SpecError
+from sandbox.formats import indexfile, jsonfile
+from sandbox.formats.digest import Entry as TreeEntry
+from sandbox.formats.digest import tree_digest
 from sandbox.formats.jsonfile import decode
 from sandbox.formats.shape import Loc, parse
 from sandbox.formats.yamlfile import read_text
+from sandbox.model.index import IndexLock
 from sandbox.model.task import Digest
 from sandbox.runtime.fetch import fetch
-from sandbox.runtime.network.entry import Entry
+from sandbox.runtime.image.build import Progress
+from sandbox.runtime.network.entry import Entry, index_text
+from sandbox.runtime.network.index import ensure_files
 from sandbox.runtime.store import Store, check_blob
 
 INDEX, BLOBS = "index.jsonl", "blobs"
@@ -34,36 +41,64 @@ _VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cassette:
-    """What its index says, and where each body is. Made by `load`, which has looked at them all."""
+    """What its indexes say, and where each body is. Made by `load`, which has looked at them all."""
 
     folder: Path
     digest: Digest
-    entries: tuple[Entry, ...]
-    bodies: dict[str, Path]
+    entries: tuple[Entry, ...] = ()
+    bodies: Mapping[str, Path] = field(default_factory=dict)
+    lock: IndexLock | None = None
 
 
-def load(folder: Path, store: Store, *, digest: str | None = None) -> Cassette:
-    """Raises SpecError for what is no cassette, or not the pinned one; NetworkFault for bodies."""
-    entries = read_index(folder / INDEX)
-    found = index_digest(folder / INDEX)
+def load(folder: Path, store: Store, progress: Progress, *, digest: str | None = None) -> Cassette:
+    """Raises SpecError for what is no cassette; NetworkFault for bodies, and for another than pinned."""
+    found = cassette_digest(folder)
     if digest is not None and found != digest:
-        raise SpecError(
-            f"the cassette is {found}, not {digest} as pinned",
-            where=str(folder / INDEX),
+        raise NetworkFault(
+            f"refused: the cassette {folder} is {found}, not {digest} as pinned",
             hint="if the change is meant, write the new digest under `network:` in task.yaml",
+            retry=False,
         )
+    entries = read_index(folder / INDEX) if (folder / INDEX).exists() else ()
+    lock = indexfile.load(folder / indexfile.NAME) if (folder / indexfile.NAME).exists() else None
+    if lock is not None:
+        ensure_files(store, lock, progress)
     bodies = {e.sha256: _body(folder, e, store) for e in _once(entries)}
-    return Cassette(folder=folder, digest=found, entries=entries, bodies=bodies)
+    return Cassette(folder=folder, digest=found, entries=entries, bodies=bodies, lock=lock)
 
 
-def index_digest(path: Path) -> Digest:
-    return Digest(f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}")
+def cassette_digest(folder: Path) -> Digest:
+    """Raises SpecError when there is none."""
+    names = [name for name in (INDEX, indexfile.NAME) if (folder / name).exists()]
+    if not names:
+        raise SpecError("there is no cassette", where=str(folder / INDEX), hint=_AGAIN)
+    return tree_digest(TreeEntry(name, "file", (folder / name).read_bytes()) for name in names)
+
+
+def write(folder: Path, entries: Iterable[Entry], bodies: Iterable[Path]) -> Digest:
+    """Replace what it says. `bodies`: folders in which those that it has not are found.
+
+    Bodies first, then the index, then what nobody names any more goes: whoever reads meanwhile finds
+    the old one or the new one.
+    """
+    entries = tuple(entries)
+    names = {e.sha256 for e in entries}
+    blobs = folder / BLOBS
+    blobs.mkdir(parents=True, exist_ok=True)
+    for name in sorted(names):
+        found = next((f / name for f in bodies if (f / name).exists()), None)
+        if found is not None and not (blobs / name).exists():
+            shutil.copyfile(found, blobs / f"{name}.new")
+            (blobs / f"{name}.new").replace(blobs / name)
+    jsonfile.write(folder / INDEX, index_text(entries))
+    for path in blobs.iterdir():
+        if path.name not in names:
+            path.unlink()
+    return cassette_digest(folder)
 
 
 def read_index(path: Path) -> tuple[Entry, ...]:
     """Raises SpecError, with the line."""
-    if not path.exists():
-        raise SpecError("there is no such cassette", where=str(path), hint=_AGAIN)
     entries = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
         where = f"{path}:{number}"

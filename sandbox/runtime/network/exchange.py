@@ -7,6 +7,7 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 import h11
 
@@ -24,17 +25,23 @@ _HANDSHAKE = b"\x16"
 Answer = Callable[[Request], Outcome]
 Tls = Callable[[socket.socket, str | None], ssl.SSLSocket]
 """A connection as the host that a client wants: the named one, or the one it will name."""
-Done = Callable[[Request, Outcome, int], None]
-"""Called when an answer has been sent, with its size."""
+
+
+class Witness(Protocol):
+    """Sees what was said."""
+
+    def answered(self, request: Request, outcome: Outcome, size: int) -> None: ...
+
+    def complained(self, why: str) -> None: ...
 
 
 class Exchange:
     """Speaks HTTP/1.1 on a socket until one of both sides has had enough."""
 
-    def __init__(self, answer: Answer, tls: Tls, done: Done, held: Held) -> None:
+    def __init__(self, answer: Answer, tls: Tls, witness: Witness, held: Held) -> None:
         self._answer = answer
         self._tls = tls
-        self._done = done
+        self._witness = witness
         self._held = held
 
     def direct(self, sock: socket.socket, scheme: str) -> None:
@@ -67,10 +74,14 @@ class Exchange:
                 if not line.again():
                     return None
         except (Malformed, h11.RemoteProtocolError) as e:
-            line.complain(400, f"malformed request: {e}")
+            self._complain(line, 400, f"malformed request: {e}")
         except TooLarge:
-            line.complain(413, "the request is larger than is taken here")
+            self._complain(line, 413, "the request is larger than is taken here")
         return None
+
+    def _complain(self, line: _Line, status: int, why: str) -> None:
+        self._witness.complained(why)
+        line.complain(status, why)
 
     def _one(self, line: _Line, asked: h11.Request, scheme: str, tunnel: Place | None) -> None:
         headers = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in asked.headers)
@@ -82,7 +93,7 @@ class Exchange:
             request = Request(asked.method.decode("latin-1"), url, headers, bytes(body))
             outcome = self._answer(request)
             size = line.respond(request, outcome)
-            self._done(request, outcome, size)
+            self._witness.answered(request, outcome, size)
 
     def _connect(self, line: _Line, asked: h11.Request) -> Place | None:
         place = place_of(asked.target.decode("latin-1"), PORTS["https"])
@@ -107,7 +118,7 @@ class _Line:
         while isinstance(event := self._next(), h11.Data):
             yield bytes(event.data)
 
-    def _next(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+    def _next(self) -> h11.Event | type[h11.NEED_DATA | h11.PAUSED]:
         while True:
             event = self._state.next_event()
             if event is not h11.NEED_DATA:
@@ -140,17 +151,20 @@ class _Line:
             headers.append(("Content-Length", str(size)))
         if response.status in (204, 304):
             headers = [(n, v) for n, v in headers if n.lower() != "content-length"]
-        self._say(
-            h11.Response(
-                status_code=response.status,
-                headers=[(n.encode("latin-1"), v.encode("latin-1")) for n, v in headers],
-                reason=outcome.phrase.encode(),
-            )
+        head = h11.Response(
+            status_code=response.status,
+            headers=[(n.encode("latin-1"), v.encode("latin-1")) for n, v in headers],
+            reason=outcome.phrase.encode(),
         )
+        # The head goes with the first block: two small packets would be waited for.
+        said = self._state.send(head) or b""
         if request.method != "HEAD" and response.status not in (204, 304):
             for block in _blocks(response):
-                self._say(h11.Data(data=block))
-        self._say(h11.EndOfMessage())
+                self._sock.sendall(said + (self._state.send(h11.Data(data=block)) or b""))
+                said = b""
+        said += self._state.send(h11.EndOfMessage()) or b""
+        if said:
+            self._sock.sendall(said)
         return size
 
     def complain(self, status: int, text: str) -> None:

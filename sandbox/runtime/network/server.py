@@ -44,7 +44,7 @@ class Server:
         self._log = log
         self._spool = spool
         self._room = threading.BoundedSemaphore(bounds.CONNECTIONS)
-        self._exchange = Exchange(answers.to, self._as_host, self._sent, Held())
+        self._exchange = Exchange(answers.to, self._as_host, self, Held())
         self._anyone = authority.context(NOBODY)
         self._anyone.sni_callback = self._named
 
@@ -108,7 +108,10 @@ class Server:
         tls.context = self._authority.context(name)
         return None
 
-    def _sent(self, request: Request, outcome: Outcome, size: int) -> None:
+    def complained(self, why: str) -> None:
+        self._log.add("refused", why=why)
+
+    def answered(self, request: Request, outcome: Outcome, size: int) -> None:
         response = outcome.response
         digest = hashlib.sha256(request.body).hexdigest() if request.body else ""
         self._log.add(

@@ -17,19 +17,21 @@ class Settings:
     """Paths are this machine's; a box is told `cassette` and `remedy` only."""
 
     mode: Mode
-    folder: str
-    """What the box sees of us: the socket and the certificate are made in it."""
-    scratch: str
-    """For bodies that come from the real network, and recordings."""
     log: str
     """network.jsonl."""
+    folder: str = ""
+    """What the box sees of us: the socket and the certificate are made in it."""
+    scratch: str = ""
+    """For bodies that come from the real network, and recordings."""
     cassette: str = ""
     remedy: str = ""
     entries: tuple[Entry, ...] = ()
     bodies: Mapping[str, str] = field(default_factory=dict)
     """Hash → file, each of which has been looked at."""
     index: str = ""
-    """The frozen package index, if there is one."""
+    """The lock of the frozen package index, if there is one."""
+    blobs: str = ""
+    """The folder with its files, named by hash."""
     instead: Mapping[str, str] = field(default_factory=dict)
     """`host:port` → `host:port` that is asked in its place: a mirror of this machine's."""
     ca_file: str = ""

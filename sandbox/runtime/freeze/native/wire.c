@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -143,7 +144,7 @@ static void move(int from, int to, struct pipe *pipe)
 
 static void take_connection(const struct listener *listener)
 {
-    int near, far;
+    int near, far, on = 1;
     size_t i;
 
     for (i = 0; i < MOST_PAIRS && pairs[i].near >= 0; i++)
@@ -153,6 +154,8 @@ static void take_connection(const struct listener *listener)
     near = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (near < 0)
         return;
+    /* The server has put together what belongs together: nothing gains by waiting here. */
+    setsockopt(near, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     far = reach(listener->port);
     if (far < 0) {
         reset(near);
