@@ -13,12 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sandbox.formats import indexfile
 from sandbox.model.index import AptPin, IndexHead, IndexLock, NpmPin, Pin, PypiPin
-from sandbox.runtime.network.answers import Answers, Source
-from sandbox.runtime.network.authority import Authority
-from sandbox.runtime.network.index import FrozenIndex
-from sandbox.runtime.network.log import NetworkLog
-from sandbox.runtime.network.server import Server, listening
+from sandbox.runtime.network.attach import connected
+from sandbox.runtime.network.settings import Settings
 from sandbox.runtime.store import Store
 
 PIN = "2024-05-15T12:00:00Z"
@@ -106,34 +104,29 @@ def deb(store: Store, name: str = "toy", version: str = "1.0-1") -> AptPin:
 
 
 @contextmanager
-def serving(index: FrozenIndex, folder: Path) -> Iterator[dict[str, str]]:
-    """The network of a box on this machine, with this index: variables for a client of it."""
-    authority = Authority()
-    certificate = folder / "certificate.pem"
-    certificate.write_bytes(authority.certificate)
-    answers = Answers((Source("index", "served", index.answer),), "toy", "record it")
-    listener = listening(folder, "wire.sock")
-    log = NetworkLog(folder / "network.jsonl")
-    server = Server(listener, answers, authority, log)
-    front = socket.create_server(("127.0.0.1", 0))
-    threads = [
-        threading.Thread(target=server.serve, daemon=True),
-        threading.Thread(target=_forward, args=(front, folder), daemon=True),
-    ]
-    for thread in threads:
+def serving(store: Store, lock: IndexLock, folder: Path) -> Iterator[dict[str, str]]:
+    """A network with this index and nothing else: variables for a client on this machine."""
+    indexfile.write(folder / "index.lock.jsonl", lock)
+    settings = Settings(
+        mode="replay",
+        log=str(folder / "network.jsonl"),
+        index=str(folder / "index.lock.jsonl"),
+        blobs=str(store.blob("")),
+    )
+    with connected(store, folder / "wire", settings) as link:
+        front = socket.create_server(("127.0.0.1", 0))
+        thread = threading.Thread(target=_forward, args=(front, link.folder))
         thread.start()
-    proxy = f"http://127.0.0.1:{front.getsockname()[1]}"
-    trusted = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
-    proxies = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
-    try:
-        yield dict.fromkeys(trusted, str(certificate)) | dict.fromkeys(proxies, proxy)
-    finally:
-        for sock in (listener, front):
-            sock.shutdown(socket.SHUT_RDWR)
-            sock.close()
-        for thread in threads:
-            thread.join(10)
-        log.close()
+        proxy = f"http://127.0.0.1:{front.getsockname()[1]}"
+        certificates = str(link.folder / "certificates.pem")
+        trusted = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+        proxies = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
+        try:
+            yield dict.fromkeys(trusted, certificates) | dict.fromkeys(proxies, proxy)
+        finally:
+            front.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            front.close()
 
 
 def _forward(front: socket.socket, folder: Path) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from sandbox.runtime.image.apt import CONFIG
-from sandbox.runtime.network.index import frozen_index
 from sandbox.runtime.store import Store
 from tests.support.packages import deb, lock_of, serving, tarball, wheel
 
@@ -33,7 +32,7 @@ def run(tmp_path: Path, store: Store) -> Iterator[Run]:
     )
     (tmp_path / "serving").mkdir()
     (tmp_path / "user.npmrc").touch()
-    with serving(frozen_index(lock, store.blob), tmp_path / "serving") as network:
+    with serving(store, lock, tmp_path / "serving") as network:
         mine = ("PIP_", "UV_", "PYTHON", "NPM_CONFIG_", "NO_PROXY")
         kept = {k: v for k, v in os.environ.items() if not k.upper().startswith(mine)}
         more = {

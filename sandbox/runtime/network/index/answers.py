@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sandbox.runtime.network.message import Request, Response
+from sandbox.runtime.network.message import REFUSAL, Request, Response
 
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 TEXT = "text/plain; charset=utf-8"
@@ -17,7 +17,7 @@ def answered(body: bytes, kind: str, *, status: int = 200) -> Response:
 
 def refused(body: bytes, kind: str, *, status: int = 404) -> Response:
     """404, as an index says it: clients take that at once, and do without what is optional."""
-    headers = (("Content-Type", kind), ("Cache-Control", "no-store"), ("X-Stillroom", "refused"))
+    headers = (("Content-Type", kind), ("Cache-Control", "no-store"), REFUSAL)
     return Response(status, headers, body)
 
 
