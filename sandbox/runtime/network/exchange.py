@@ -30,7 +30,9 @@ Tls = Callable[[socket.socket, str | None], ssl.SSLSocket]
 class Witness(Protocol):
     """Sees what was said."""
 
-    def answered(self, request: Request, outcome: Outcome, size: int) -> None: ...
+    def answering(self, request: Request, outcome: Outcome, size: int) -> None: ...
+
+    def answered(self, outcome: Outcome) -> None: ...
 
     def complained(self, why: str) -> None: ...
 
@@ -92,8 +94,12 @@ class Exchange:
                 body.add(data)
             request = Request(asked.method.decode("latin-1"), url, headers, bytes(body))
             outcome = self._answer(request)
-            size = line.respond(request, outcome)
-            self._witness.answered(request, outcome, size)
+            # Written down first: what a client has seen is in the log.
+            self._witness.answering(request, outcome, size_of(outcome.response))
+            try:
+                line.respond(request, outcome)
+            finally:
+                self._witness.answered(outcome)
 
     def _connect(self, line: _Line, asked: h11.Request) -> Place | None:
         place = place_of(asked.target.decode("latin-1"), PORTS["https"])
@@ -142,13 +148,11 @@ class _Line:
         self._state.start_next_cycle()
         return True
 
-    def respond(self, request: Request, outcome: Outcome) -> int:
-        """Returns the body's size."""
+    def respond(self, request: Request, outcome: Outcome) -> None:
         response = outcome.response
-        size = _size(response)
         headers = list(kept(response.headers, request.method))
         if request.method != "HEAD" or not response.header("content-length"):
-            headers.append(("Content-Length", str(size)))
+            headers.append(("Content-Length", str(size_of(response))))
         if response.status in (204, 304):
             headers = [(n, v) for n, v in headers if n.lower() != "content-length"]
         head = h11.Response(
@@ -165,7 +169,6 @@ class _Line:
         said += self._state.send(h11.EndOfMessage()) or b""
         if said:
             self._sock.sendall(said)
-        return size
 
     def complain(self, status: int, text: str) -> None:
         """If it is not too late for that."""
@@ -192,7 +195,7 @@ class _Line:
             self._sock.sendall(data)
 
 
-def _size(response: Response) -> int:
+def size_of(response: Response) -> int:
     body = response.body
     return body.stat().st_size if isinstance(body, Path) else len(body)
 

@@ -111,7 +111,7 @@ class Server:
     def complained(self, why: str) -> None:
         self._log.add("refused", why=why)
 
-    def answered(self, request: Request, outcome: Outcome, size: int) -> None:
+    def answering(self, request: Request, outcome: Outcome, size: int) -> None:
         response = outcome.response
         digest = hashlib.sha256(request.body).hexdigest() if request.body else ""
         self._log.add(
@@ -125,8 +125,11 @@ class Server:
             request_sha256=digest,
             sha256=_digest(response.body),
         )
-        if self._spool and isinstance(response.body, Path) and response.body.parent == self._spool:
-            response.body.unlink(missing_ok=True)
+
+    def answered(self, outcome: Outcome) -> None:
+        body = outcome.response.body
+        if self._spool and isinstance(body, Path) and body.parent == self._spool:
+            body.unlink(missing_ok=True)
 
 
 def listening(folder: Path, name: str) -> socket.socket:
