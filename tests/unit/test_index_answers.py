@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.runtime.network.index import client_environment, client_mounts, frozen_index
+from sandbox.runtime.network.index import (
+    FrozenIndex,
+    client_environment,
+    client_mounts,
+    frozen_index,
+)
 from sandbox.runtime.network.index.names import pypi_name, semver_key
 from sandbox.runtime.network.index.npm import dist_tags
 from sandbox.runtime.network.message import Request, Response, is_refusal
@@ -38,7 +43,7 @@ def index(store: Store):
     )
 
 
-def get(index, url: str, method: str = "GET", **headers: str) -> Response:
+def get(index: FrozenIndex, url: str, method: str = "GET", **headers: str) -> Response:
     named = tuple((name.replace("_", "-"), value) for name, value in headers.items())
     found = index.answer(Request(method, url, named))
     assert found is not None
@@ -214,7 +219,7 @@ def test_the_archive_s_hashes_lead_from_release_to_the_packages(index, store):
         f"{NPM}/@toys%2fother",
         f"{NPM}/toy/-/toy-9.9.9.tgz",
         f"{NPM}/",
-        f"{APT}/dists/bookworm/InRelease",
+        f"{APT}/dists/trixie/Release",
         f"{APT}/pool/main/s/sl/sl_5.02-1_amd64.deb",
     ],
 )
@@ -223,6 +228,12 @@ def test_what_is_not_listed_is_404_and_names_the_lock(index, url):
     assert (found.status, is_refusal(found)) == (404, True)
     assert b"index.lock.jsonl" in content(found)
     assert b"stillroom record" in content(found)
+
+
+@pytest.mark.parametrize("file", ["InRelease", "Release.gpg"])
+def test_that_nothing_is_signed_is_no_refusal(index, file):
+    found = get(index, f"{APT}/dists/bookworm/{file}")
+    assert (found.status, is_refusal(found)) == (404, False)
 
 
 def test_pip_is_told_in_the_one_way_that_it_passes_on(index):

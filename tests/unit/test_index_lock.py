@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from sandbox.formats import indexfile
 from sandbox.formats.shape import plain
 from sandbox.model.index import IndexLock
 from sandbox.runtime.network.index.files import ensure_files
+from sandbox.runtime.network.index.record import added, record_index
 from sandbox.runtime.network.index.resolve import Wanted, resolve
 from sandbox.runtime.network.index.resolve_npm import Locked, locked_packages, manifest_of
 from sandbox.runtime.network.index.resolve_pypi import canonical_url
@@ -34,7 +36,7 @@ def test_the_order_of_pins_and_what_is_not_set_leave_no_trace(lock):
     assert len(indexfile.dumps(lock).splitlines()) == 4
 
 
-def lines_of(lock: IndexLock) -> list[dict]:
+def lines_of(lock: IndexLock) -> list[dict[str, Any]]:
     return [json.loads(line) for line in indexfile.dumps(lock).splitlines()]
 
 
@@ -160,3 +162,16 @@ def test_a_lock_that_asks_for_nothing_lists_nothing(store):
     found = resolve(store, Wanted(), "2024-05-15T12:00:00Z", None, lambda *_: None)
     assert plain(found.head)["kind"] == "index"
     assert found.pins == ()
+
+
+def test_what_was_listed_stays_listed_when_more_is_added(store, tmp_path):
+    old = lock_of(deb(store), wheel(store, "a"))
+    old = replace(old, head=replace(old.head, snapshot="20240101T000000Z"))
+    found = added(old, lock_of(wheel(store, "b")))
+    assert [p.name for p in found.pins] == ["toy", "a", "b"]
+    assert found.head.snapshot == "20240101T000000Z"
+    indexfile.write(tmp_path / "index.lock.jsonl", found)
+    nothing = (store, tmp_path, Wanted(), "2024-05-15T12:00:00Z", None, lambda *_: None)
+    assert record_index(*nothing) == found
+    assert record_index(*nothing, fresh=True).pins == ()
+    assert indexfile.load(tmp_path / "index.lock.jsonl").pins == ()
