@@ -147,6 +147,12 @@ def load_task(home: Path, task: str) -> TaskSpec:
     return dataclasses.replace(spec, digest=task_digest(spec))
 
 
+def checks_path(home: Path, task: str) -> Path:
+    """The file that names a task's checks. Raises SpecError."""
+    raw = yamlfile.load(home / "task_specs" / task / "task.yaml", TaskFile)
+    return home / "verifiers" / task / raw.verifier.checks
+
+
 def load_checks(path: Path) -> tuple[CheckSpec, ...]:
     """The named checks, scored ones first. Raises SpecError."""
     doc = yamlfile.open_document(path)
