@@ -164,6 +164,18 @@ def load_checks(path: Path) -> tuple[CheckSpec, ...]:
     return (*scored, *gates)
 
 
+def check_lines(path: Path) -> dict[str, int]:
+    """Every scored check and gate of a checks.yaml → the line on which it begins."""
+    doc = yamlfile.open_document(path)
+    raw = doc.parse(ChecksFile)
+    groups = {"scored": [_id(c) for c in raw.scored], "gates": list(raw.gates)}
+    return {
+        name: int(doc.where((group, i)).rpartition(":")[2])
+        for group, names in groups.items()
+        for i, name in enumerate(names)
+    }
+
+
 def task_digest(spec: TaskSpec) -> Digest:
     """Of all that decides a verdict, and nothing that does not (metadata, where it lies)."""
     data = plain(spec)

@@ -5,46 +5,58 @@ Lines are moved, not the document written anew: its comments, order and quotes a
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from sandbox.errors import UserError
 
-_SECTION = re.compile(r"(\w+):\s*(#.*)?$")
-_ITEM = re.compile(r"( *)- (?:id: )?(.*?)\s*$")
+_SECTION = re.compile(r"(\w+):\s*(?:#.*)?$")
+_UNPRINTABLE = re.compile("[\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff\u2028\u2029\x85]")
+"""As YAML has it, beyond what JSON escapes."""
 
 
-def move(text: str, reasons: Mapping[str, str]) -> str:
-    """The text with these checks excluded. Raises UserError when a line of one cannot be told."""
-    kept, found = [], set()
-    section, inside = "", -1
-    for line in text.splitlines():
-        if head := _SECTION.match(line):
-            section = head[1]
-        indent = len(line) - len(line.lstrip(" "))
-        if inside >= 0 and line.strip() and indent > inside:
-            continue  # a further key of the item that goes
-        inside = -1
-        item = _ITEM.match(line) if section in ("scored", "gates") else None
-        if item and (name := _scalar(item[2])) in reasons:
-            found.add(name)
-            inside = indent
-        else:
-            kept.append(line)
-    if lost := sorted(reasons.keys() - found):
-        raise UserError(
-            f"there is no line of its own for {lost[0]}",
-            hint=f"move it by hand:\n{entries(reasons)}",
-        )
+def move(text: str, lines: Mapping[str, int], reasons: Mapping[str, str]) -> str:
+    """The text with some checks excluded. Raises UserError when one has no lines of its own.
+
+    lines: every check → the line, from 1, on which it begins; reasons: those to be excluded → why.
+    """
+    old = text.splitlines()
+    crowded = Counter(lines.values())
+    gone: set[int] = set()
+    for check in sorted(reasons):
+        first = lines[check] - 1
+        if not old[first].lstrip().startswith("- ") or crowded[lines[check]] > 1:
+            raise UserError(
+                f"there is no line of its own for {check}",
+                hint=f"move it by hand:\n{entries(reasons)}",
+            )
+        gone.update(_item(old, first))
+    kept = [line for number, line in enumerate(old) if number not in gone]
     return _with_entries(_closed(kept), entries(reasons))
 
 
 def entries(reasons: Mapping[str, str]) -> str:
-    """Items of `excluded`. A JSON string is a YAML one."""
+    """Items of `excluded`."""
     return "".join(
-        f"  - id: {json.dumps(check, ensure_ascii=False)}\n"
-        f"    reason: {json.dumps(why, ensure_ascii=False)}\n"
+        f"  - id: {_quoted(check)}\n    reason: {_quoted(why)}\n"
         for check, why in sorted(reasons.items())
     )
+
+
+def _item(lines: list[str], first: int) -> range:
+    """The lines of an item: the one with its dash, and those further in."""
+    indent = _indent(lines[first])
+    last = first
+    for number in range(first + 1, len(lines)):
+        if lines[number].strip():
+            if _indent(lines[number]) <= indent:
+                break
+            last = number
+    return range(first, last + 1)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _closed(lines: list[str]) -> list[str]:
@@ -60,20 +72,19 @@ def _closed(lines: list[str]) -> list[str]:
 
 def _with_entries(lines: list[str], more: str) -> str:
     text = "\n".join(lines) + "\n"
-    head = re.search(r"(?m)^excluded:[ \t]*(#.*)?\n", text)
-    if head:
-        return text[: head.end()] + more + text[head.end() :]
+    if head := re.search(r"(?m)^excluded:[ \t]*(#.*)?\n", text):
+        return text[: head.end()] + _indented_as(text[head.end() :], more) + text[head.end() :]
     empty = re.compile(r"(?m)^excluded: *\[\] *\n")
     return empty.sub("", text).rstrip("\n") + "\nexcluded:\n" + more
 
 
-def _scalar(text: str) -> str:
-    """A plain, single-quoted or double-quoted string on one line, without its comment."""
-    if text.startswith('"'):
-        try:
-            return str(json.JSONDecoder().raw_decode(text)[0])
-        except ValueError:
-            return text
-    if text.startswith("'"):
-        return re.sub(r"'\s*(#.*)?$", "", text[1:]).replace("''", "'")
-    return re.sub(r"\s+#.*$", "", text)
+def _indented_as(there: str, more: str) -> str:
+    """Items of one list stand in one column."""
+    dash = re.search(r"(?m)^( *)- ", there)
+    return more if dash is None else re.sub(r"(?m)^  ", dash[1], more)
+
+
+def _quoted(text: str) -> str:
+    """A JSON string is a YAML one, but for what YAML does not call printable."""
+    said = json.dumps(text, ensure_ascii=False)
+    return _UNPRINTABLE.sub(lambda c: f"\\u{ord(c[0]):04x}", said)

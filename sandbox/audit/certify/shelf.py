@@ -11,7 +11,7 @@ from sandbox.audit.certify.quarantine import move
 from sandbox.audit.certify.shifts import all_shifts
 from sandbox.errors import SpecError, UserError
 from sandbox.formats import jsonfile, yamlfile
-from sandbox.formats.taskfile import checks_path, load_checks
+from sandbox.formats.taskfile import check_lines, checks_path, load_checks
 from sandbox.model.task import TaskId, TaskSpec
 
 
@@ -67,7 +67,7 @@ def quarantine(task: TaskSpec, finding: Finding) -> Path | None:
             hint="mend the hidden tests, or pin what they hang on",
         )
     before = yamlfile.read_text(path)
-    jsonfile.write(path, move(before, gone))
+    jsonfile.write(path, move(before, check_lines(path), gone))
     try:
         left = {c.id for c in load_checks(path)}
     except SpecError:
