@@ -69,6 +69,8 @@ def show_findings(
         print(f"{finding.task}: {word}")
         for problem in finding.problems:
             print(f"  {problem}")
+        for said in finding.advice:
+            print(f"  advice: {said}")
 
 
 def show_held(held: Sequence[Held], *, as_json: bool) -> None:

@@ -36,6 +36,8 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_SHORTEST_STEP, _LONGEST_STEP = 1e-9, 3600.0
+_SEEDS = 1 << 63
 _MOST_WEIGHT = 1e9
 """Sums of weights stay far from what a float cannot hold."""
 
@@ -245,6 +247,7 @@ def _task_rules(raw: TaskFile, task: str) -> Iterator[Broken]:
     yield from _solution_rules(raw.solution)
     yield from _verifier_rules(raw.verifier)
     yield from _clock_rules(raw.clock)
+    yield from _random_rules(raw.random)
     yield from _limit_rules(raw.limits)
 
 
@@ -280,6 +283,10 @@ def _verifier_rules(raw: VerifierFile) -> Iterator[Broken]:
 
 
 def _clock_rules(raw: ClockSpec) -> Iterator[Broken]:
+    if not _SHORTEST_STEP <= raw.step_seconds <= _LONGEST_STEP:
+        yield ("clock", "step_seconds"), "should be between a nanosecond and an hour", "e.g. 0.001"
+    elif raw.mode != "step" and raw.step_seconds != ClockSpec(at=raw.at).step_seconds:
+        yield ("clock", "step_seconds"), f"means nothing with `mode: {raw.mode}`", "mode: step"
     hint = "write it in UTC, to the second: 2024-05-15T12:00:00Z"
     if not _INSTANT.fullmatch(raw.at):
         yield ("clock", "at"), f"`{raw.at}` is not an instant", hint
@@ -289,8 +296,13 @@ def _clock_rules(raw: ClockSpec) -> Iterator[Broken]:
     except ValueError:
         yield ("clock", "at"), f"`{raw.at}` is no day of the calendar", hint
         return
-    if not 1980 <= year <= 2037:
-        yield ("clock", "at"), "should lie between 1980 and 2037", "archives know no other years"
+    if not 2000 <= year <= 2037:
+        yield ("clock", "at"), "should lie between 2000 and 2037", "files of a box are dated 2000"
+
+
+def _random_rules(raw: RandomSpec) -> Iterator[Broken]:
+    if raw.seed is not None and not 0 <= raw.seed < _SEEDS:
+        yield ("random", "seed"), "should be between 0 and 2^63 - 1", "any of them is as good"
 
 
 def _limit_rules(raw: Limits) -> Iterator[Broken]:

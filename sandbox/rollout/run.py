@@ -4,7 +4,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -21,6 +21,7 @@ from sandbox.rollout.agent import Agent, Opening, Session
 from sandbox.rollout.folder import Recorded, RolloutFolder
 from sandbox.rollout.observer import Observer
 from sandbox.runtime.base import Box, Runtime
+from sandbox.runtime.freeze.hold import held, stillness
 from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.supplies import Depot, Supplies
 from sandbox.runtime.terminal import ENVIRONMENT, Terminal
@@ -149,15 +150,32 @@ def grade(attempt: Attempt, made: Made, agent: str, conditions: Conditions = USU
 
 
 def agent_box(task: TaskSpec, supplies: Supplies) -> BoxSpec:
-    """The box an agent works in: the image and the repository, and nothing else of the task."""
+    """The box an agent works in: the image, the repository and the clock, and nothing else of the task.
+
+    The clock ticks, whatever the verifier's does: somebody works there.
+    """
     return BoxSpec(
         image=supplies.image,
         seeds=(supplies.seed,),
         limits=task.limits,
         env={**ENVIRONMENT, **task.env},
         workdir=task.workdir,
+        still=stillness(replace(task.clock, mode="ticking")),
         labels={"task": task.id, "role": "agent"},
     )
+
+
+@contextmanager
+def standing(attempt: Attempt, supplies: Supplies) -> Iterator[Box]:
+    """The agent's box, its clock held as well as this machine can."""
+    task, world = attempt.task, attempt.world
+    spec = agent_box(task, supplies)
+    strict, now = task.clock.strict, world.clocks.wall
+    with (
+        held(spec, world.runtime, supplies.scratch, strict=strict, now=now) as hold,
+        world.runtime.create(hold.spec) as box,
+    ):
+        yield box
 
 
 def _opening(attempt: Attempt, supplies: Supplies, cancelled: threading.Event) -> Opening:
@@ -177,9 +195,9 @@ def _opening(attempt: Attempt, supplies: Supplies, cancelled: threading.Event) -
 def _agent_part(
     attempt: Attempt, work: Work, supplies: Supplies, record: Rollout
 ) -> tuple[Submission, Rollout]:
-    with attempt.phase("box"):
-        box = attempt.world.runtime.create(agent_box(attempt.task, supplies))
-    with box:
+    with ExitStack() as until_graded:
+        with attempt.phase("box"):
+            box = until_graded.enter_context(standing(attempt, supplies))
         with attempt.phase("agent"):
             steps, ending = work(box, supplies)
         with attempt.phase("collect"):
@@ -251,10 +269,12 @@ def _graded(
             supplies,
             now=attempt.world.clocks.wall,
             conditions=conditions,
+            ticks=attempt.world.clocks.ticks,
         )
     attempt.watch.seconds["checks"] = evidence.seconds
     attempt.folder.write_evidence(evidence)
-    return replace(record, verdict=verdict_record(attempt.task, evidence))
+    warning = evidence.clock.warning if evidence.clock else ""
+    return replace(record, verdict=verdict_record(attempt.task, evidence), warning=warning)
 
 
 def verdict_record(task: TaskSpec, evidence: Evidence) -> VerdictRecord:

@@ -1,0 +1,28 @@
+"""What a fake box tells of its clock when it should hold one: what a real one would."""
+
+import json
+from collections.abc import Sequence
+
+from sandbox.runtime.base import ExecResult
+from sandbox.runtime.fakeshell import said
+from sandbox.runtime.freeze.hold import STILL
+from sandbox.runtime.spec import BoxSpec, Stillness
+
+_CLOCKS = ("clock",)
+
+
+def told(spec: BoxSpec, argv: Sequence[str]) -> ExecResult | None:
+    """The answer to a program that asks for the time; None to any other."""
+    still = spec.still
+    match tuple(argv):
+        case (program, "probe", *_) if still and program == STILL:
+            return said(json.dumps(probe(spec, still)) + "\n")
+        case ("date", "+%s") | ("bash", "-c", "date +%s") if still:
+            return said(f"{still.at_ns // 1_000_000_000}\n")
+        case _:
+            return None
+
+
+def probe(spec: BoxSpec, still: Stillness) -> dict[str, int]:
+    """The numbers of a box in which everything is as it should be, just after it was made."""
+    return dict.fromkeys(_CLOCKS, still.at_ns) | {"umask": spec.umask}
