@@ -23,13 +23,13 @@ def findings(
     tasks: Sequence[TaskSpec],
     oracle: Sequence[Rollout],
     nop: Sequence[Rollout],
-    advice: Mapping[TaskId, tuple[str, ...]],
+    advice: Mapping[TaskId, tuple[str, ...]] | None = None,
 ) -> list[Finding]:
     """What the two runs say of each task, and what else there is to say of it. Pure."""
     by_oracle = {r.task: r for r in oracle}
     by_nop = {r.task: r for r in nop}
     found = [_finding(t, by_oracle[t.id], by_nop[t.id]) for t in tasks]
-    return [replace(f, advice=advice.get(f.task, ())) for f in found]
+    return [replace(f, advice=(advice or {}).get(f.task, ())) for f in found]
 
 
 def _finding(task: TaskSpec, oracle: Rollout, nop: Rollout) -> Finding:

@@ -33,5 +33,5 @@ def advice(at: str, newest: Mapping[str, int]) -> Iterator[str]:
             )
 
 
-_SOON = 21 * 86400
+_SOON = 28 * 86400
 """The good instant that is nearest to so much later is later, too."""

@@ -38,7 +38,7 @@ def finish(rollouts: Sequence[Rollout], results: Path, *, as_json: bool) -> int:
     """The end of a run: everything that was asked for, and the exit code."""
     from sandbox.formats.shape import plain
     from sandbox.report.summary import summarize
-    from sandbox.report.tables import reasons, rollouts_table, summary_line
+    from sandbox.report.tables import reasons, rollouts_table, summary_line, warnings
 
     summary = summarize(rollouts)
     if as_json:
@@ -47,7 +47,7 @@ def finish(rollouts: Sequence[Rollout], results: Path, *, as_json: bool) -> int:
         print_json({"summary": plain(summary), "results": str(results)})
     else:
         print_table(rollouts_table(rollouts))
-        for line in reasons(rollouts):
+        for line in (*reasons(rollouts), *warnings(rollouts)):
             print(line)
         print(f"\n{summary_line(summary)}\n{results.absolute()}")
     return SOME_VOID if summary.void else 0
@@ -58,11 +58,13 @@ def show_findings(
 ) -> None:
     """What each run came to, then what that says of each task."""
     from sandbox.report.summary import summarize
-    from sandbox.report.tables import rollouts_table, summary_line
+    from sandbox.report.tables import rollouts_table, summary_line, warnings
 
     for name, rollouts in runs.items():
         print(f"{name}:")
         print_table(rollouts_table(rollouts))
+        for line in warnings(rollouts):
+            print(line)
         print(f"\n{summary_line(summarize(rollouts))}\n{results[name].absolute()}\n")
     for finding in findings:
         word = "void" if finding.void else "NOT SOUND" if finding.problems else "sound"

@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping
 
 from sandbox.errors import VerifierFault
 from sandbox.grading.apply import said
-from sandbox.grading.probe import SLACK_SECONDS, Expected
+from sandbox.grading.probe import CLOCKS, MORE_CLOCKS, SLACK_SECONDS, Expected
 from sandbox.model.verdict import Probe
 from sandbox.runtime.base import Box
 from sandbox.runtime.freeze.hold import STILL
 
 _SECONDS = 60.0
+_ASKED = ("at", "slack")
+"""What it was told, told again."""
 
 
 def measured(box: Box, expect: Expected, *, user: str, age: Callable[[], float]) -> Probe:
@@ -20,6 +22,7 @@ def measured(box: Box, expect: Expected, *, user: str, age: Callable[[], float])
     done = box.exec(
         [STILL, "probe", str(still.at_ns), str(slack), still.mode],
         seconds=_SECONDS,
+        cwd="/",
         user=user,
         trusted=True,
     )
@@ -33,8 +36,8 @@ def measured(box: Box, expect: Expected, *, user: str, age: Callable[[], float])
 
 
 def as_probe(told: Mapping[str, object]) -> Probe:
-    numbers = {k: float(v) for k, v in told.items() if isinstance(v, int | float)}
-    clock = {k: v / 1e9 for k, v in numbers.items() if k.startswith("clock_")}
-    return Probe(
-        by="static", clock=clock, numbers={k: v for k, v in numbers.items() if k not in clock}
-    )
+    """Its times are in nanoseconds, and an error is a number; words are not for us."""
+    numbers = {k: float(v) for k, v in told.items() if isinstance(v, int)}
+    clock = {k: v / 1e9 for k, v in numbers.items() if k in (*CLOCKS, *MORE_CLOCKS)}
+    more = {k: v for k, v in numbers.items() if k not in clock and k not in _ASKED}
+    return Probe(by="static", clock=clock, numbers=more)

@@ -104,7 +104,7 @@ def summary_line(summary: Summary) -> str:
     return ", ".join(parts)
 
 
-def reasons(rollouts: Sequence[Rollout]) -> list[str]:
+def reasons(rollouts: Iterable[Rollout]) -> list[str]:
     """A line about each rollout that is not resolved: too long for a column."""
     found = []
     for r in rollouts:
@@ -112,19 +112,16 @@ def reasons(rollouts: Sequence[Rollout]) -> list[str]:
             found.append(f"{r.task} try {r.attempt}: void: {r.fault.code}: {r.fault.message}")
         elif r.verdict and r.verdict.reason:
             found.append(f"{r.task} try {r.attempt}: {r.verdict.reason}")
-    found += _warnings(rollouts)
     # A test's name, and the end of an agent's log, are what somebody else said.
     return [printable(line) for line in found]
 
 
-def _warnings(rollouts: Iterable[Rollout]) -> list[str]:
-    """Each once: what one rollout was made without, all of a run were."""
-    first = {r.warning: r for r in reversed(list(rollouts)) if r.warning}
-    count = Counter(r.warning for r in rollouts)
+def warnings(rollouts: Sequence[Rollout]) -> list[str]:
+    """Each once: what one verdict of a run was made without, the others mostly were, too."""
+    counts = Counter(r.warning for r in rollouts if r.warning)
     return [
-        f"warning: {w} ({r.task} try {r.attempt}"
-        + (f" and {count[w] - 1} more)" if count[w] > 1 else ")")
-        for w, r in first.items()
+        printable(f"warning: {said}; {count} of {len(rollouts)} verdicts")
+        for said, count in counts.items()
     ]
 
 

@@ -51,6 +51,8 @@ class Call:
     """What was added to the box's environment for it."""
     input: bytes = b""
     seconds: float | None = None
+    user: str | None = None
+    """If it is not the box's own."""
     typed: bool = False
     """Did it come through the terminal?"""
 
@@ -164,10 +166,12 @@ class FakeBox:
         trusted: bool = False,
         output_bytes: int = STATUS_BYTES,
     ) -> ExecResult:
-        del user, trusted
+        del trusted
         self._require(stopped=self._stopped)
         where = cwd or self.spec.workdir
-        call = Call(argv=tuple(argv), cwd=where, env=env or {}, input=input, seconds=seconds)
+        call = Call(
+            argv=tuple(argv), cwd=where, env=env or {}, input=input, seconds=seconds, user=user
+        )
         done = self.answer(call) or fakestill.told(self.spec, argv) or self._known(call)
         if done.timed_out:
             self.stop()

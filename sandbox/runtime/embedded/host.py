@@ -17,6 +17,7 @@ from sandbox.runtime.embedded.body import Body
 from sandbox.runtime.embedded.box import EmbeddedBox, House
 from sandbox.runtime.embedded.crew import Crew
 from sandbox.runtime.embedded.machine import HINT, find_groups, missing, raise_own_limits
+from sandbox.runtime.freeze import build
 from sandbox.runtime.gate import Gate
 from sandbox.runtime.lease import orphans
 from sandbox.runtime.pool import Pool
@@ -66,6 +67,7 @@ class EmbeddedRuntime:
             rootless=rootless,
             freeze=groups.can_freeze,
             snapshot=True,
+            still=build.lacks(),
         )
 
     def ensure_image(self, image: Image) -> None:
@@ -177,14 +179,20 @@ class EmbeddedRuntime:
             return self._crew
 
     def _take(self, spec: BoxSpec) -> Body:
-        return self._pool.take(spec) or self._build(spec)
+        body = self._pool.take(spec) or self._build(spec)
+        try:
+            body.begin(spec)
+        except BaseException:
+            body.destroy()
+            raise
+        return body
 
     def _build(self, spec: BoxSpec) -> Body:
         """A box that nobody has used."""
         changeset.check(spec)
         self._check(spec)
         try:
-            return self._ready().build(spec)
+            return self._ready().build(spec, build.programs(self._store) if spec.still else None)
         except OSError as e:
             # A snapshot that cannot be laid today cannot be laid tomorrow.
             raise RuntimeFault(
@@ -202,6 +210,12 @@ class EmbeddedRuntime:
             raise RuntimeFault(
                 f"the disk limit cannot be held by `{kind}` here",
                 hint="limits.disk: watch; `stillroom doctor` says what this machine can do",
+                retry=False,
+            )
+        if spec.still and (why := build.lacks()):
+            raise RuntimeFault(
+                f"a box cannot have a clock of its own here: {why}",
+                hint="`stillroom doctor` says what this machine can do",
                 retry=False,
             )
         if self._left_on_disk() < _RESERVE_MIB * _MIB:

@@ -14,6 +14,8 @@ from sandbox.runtime.spec import Image, Mount
 
 LIBRARY = "/usr/lib/stillroom/libfaketime.so.1"
 """In every image of ours: repos/images/*.yaml link it there."""
+LEAVES = "FAKETIME_SHARED"
+"""A variable that it adds to the environment of what it is loaded into."""
 _PRELOAD, _SETTING = "/etc/ld.so.preload", "/etc/faketimerc"
 
 
