@@ -1,5 +1,6 @@
 """What is moved, what counts as a difference, and what is said of it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
@@ -26,6 +27,16 @@ REPORTS = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(list(Outcom
 
 def seen(
     ran: Ran = Ran.FINISHED, *, exit_code: int = 0, detail: str = "", **outcomes: str
+) -> Evidence:
+    return told(outcomes, ran, exit_code=exit_code, detail=detail)
+
+
+def told(
+    outcomes: Mapping[str, str],
+    ran: Ran = Ran.FINISHED,
+    *,
+    exit_code: int = 0,
+    detail: str = "",
 ) -> Evidence:
     named = {"one": ONE, "two": TWO, "gate": GATE}
     return Evidence(
@@ -125,7 +136,7 @@ def test_a_run_that_is_cut_short_blames_no_check(task: TaskSpec):
 
 @given(REPORTS, REPORTS)
 def test_any_changed_outcome_is_reported(before: dict[str, Outcome], after: dict[str, Outcome]):
-    difference = compare(seen(**before), seen(**after))
+    difference = compare(told(before), told(after))
     changed = {
         c
         for c in before.keys() | after.keys()
@@ -160,8 +171,8 @@ def test_a_clock_that_some_programs_do_not_see_makes_it_void(
 def test_names_that_hold_the_date_are_told_as_what_varies(task: TaskSpec):
     dated = "tests/test_a.py::test_day[2024-05-15]"
     spec = replace(task.verifier, checks=(replace(task.verifier.checks[0], id=dated),))
-    base = seen(**{dated: "passed"})
-    later = seen(**{"tests/test_a.py::test_day[2025-05-15]": "passed"})
+    base = told({dated: "passed"})
+    later = told({"tests/test_a.py::test_day[2025-05-15]": "passed"})
     runs = {ORACLE: {s.name: base for s in SHIFTS} | {"year-later": later}}
     finding = examine(replace(task, verifier=spec), SHIFTS, runs, {ORACLE: ""})
     (varied,) = finding.varied
@@ -175,8 +186,9 @@ def test_names_that_hold_the_date_are_told_as_what_varies(task: TaskSpec):
 def test_tests_that_are_no_checks_are_told_by_family_and_stop_nothing(task: TaskSpec):
     """Each run has names of its own: only that of the family is the same in the next one."""
     runs = {
-        s.name: seen(
-            one="passed", two="passed", gate="passed", **{f"t.py::test_x[{number:032x}]": "passed"}
+        s.name: told(
+            {ONE: "passed", TWO: "passed", GATE: "passed"}
+            | {f"t.py::test_x[{number:032x}]": "passed"}
         )
         for number, s in enumerate(SHIFTS)
     }
