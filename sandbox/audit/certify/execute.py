@@ -100,7 +100,12 @@ def submissions(task: TaskSpec, lines: Sequence[SubmissionLine]) -> dict[str, by
 def manifest(trials: Sequence[Trial], runtime: str) -> Manifest:
     """Whose folder it is: one with other shifts or submissions has its numbers for other things."""
     what = [
-        [reference_sha256(t.task), list(t.submissions), [plain(s) for s in t.shifts]]
+        [
+            runner_digest(t.task),
+            reference_sha256(t.task),
+            list(t.submissions),
+            [plain(s) for s in t.shifts],
+        ]
         for t in trials
     ]
     return Manifest(
