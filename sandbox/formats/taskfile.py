@@ -149,6 +149,12 @@ def load_task(home: Path, task: str) -> TaskSpec:
     return dataclasses.replace(spec, digest=task_digest(spec))
 
 
+def checks_path(home: Path, task: str) -> Path:
+    """The file that names a task's checks. Raises SpecError."""
+    raw = yamlfile.load(home / "task_specs" / task / "task.yaml", TaskFile)
+    return home / "verifiers" / task / raw.verifier.checks
+
+
 def load_checks(path: Path) -> tuple[CheckSpec, ...]:
     """The named checks, scored ones first. Raises SpecError."""
     doc = yamlfile.open_document(path)
@@ -158,6 +164,18 @@ def load_checks(path: Path) -> tuple[CheckSpec, ...]:
     scored = (CheckSpec(id=_id(c), weight=_weight(c)) for c in raw.scored)
     gates = (CheckSpec(id=c, weight=0.0, gate=True) for c in raw.gates)
     return (*scored, *gates)
+
+
+def check_lines(path: Path) -> dict[str, int]:
+    """Every scored check and gate of a checks.yaml → the line on which it begins."""
+    doc = yamlfile.open_document(path)
+    raw = doc.parse(ChecksFile)
+    groups = {"scored": [_id(c) for c in raw.scored], "gates": list(raw.gates)}
+    return {
+        name: int(doc.where((group, i)).rpartition(":")[2])
+        for group, names in groups.items()
+        for i, name in enumerate(names)
+    }
 
 
 def task_digest(spec: TaskSpec) -> Digest:

@@ -12,6 +12,7 @@ from sandbox.errors import Fault, RuntimeFault
 from sandbox.grading.collect import collect
 from sandbox.grading.judge import judge
 from sandbox.grading.verify import verify
+from sandbox.model.conditions import USUAL, Conditions
 from sandbox.model.record import Ending, FaultRecord, Rollout, Submission, VerdictRecord
 from sandbox.model.step import Observation, Status, Step, Submit, TerminalAction
 from sandbox.model.task import Limits, TaskSpec
@@ -111,6 +112,8 @@ _ENDINGS = {Status.STOPPED: Ending.BOX_STOPPED, Status.SHELL_LOST: Ending.SHELL_
 a way to try again, and would lose its work."""
 Work = Callable[[Box, Supplies], tuple[int, Ending]]
 """What is done in the agent's box: how many steps it took, and how it ended."""
+Made = Callable[[Supplies], Submission]
+"""A submission that was made elsewhere; the reference solution's comes from the task's supplies."""
 
 
 def rollout(attempt: Attempt, agent: Agent, cancelled: threading.Event) -> Rollout:
@@ -138,12 +141,12 @@ def perform(attempt: Attempt, who: str, work: Work) -> Rollout:
     return replace(record, seconds=attempt.watch.total())
 
 
-def grade(attempt: Attempt, submission: Submission, agent: str) -> Rollout:
+def grade(attempt: Attempt, made: Made, agent: str, conditions: Conditions = USUAL) -> Rollout:
     """A verdict on a submission that was made elsewhere."""
     record = attempt.begun(agent, Ending.GRADED)
     try:
         supplies = attempt.world.depot.supply(attempt.task)
-        record = _graded(attempt, submission, supplies, record)
+        record = _graded(attempt, made(supplies), supplies, record, conditions)
     except Fault as e:
         record = replace(record, fault=_fault(e))
     return replace(record, seconds=attempt.watch.total())
@@ -252,7 +255,11 @@ def _bounded(action: TerminalAction, limits: Limits, left: float) -> TerminalAct
 
 
 def _graded(
-    attempt: Attempt, submission: Submission, supplies: Supplies, record: Rollout
+    attempt: Attempt,
+    submission: Submission,
+    supplies: Supplies,
+    record: Rollout,
+    conditions: Conditions = USUAL,
 ) -> Rollout:
     attempt.folder.write_patch(submission.patch)
     record = replace(
@@ -267,6 +274,7 @@ def _graded(
             attempt.world.runtime,
             supplies,
             now=attempt.world.clocks.wall,
+            conditions=conditions,
             ticks=attempt.world.clocks.ticks,
         )
     attempt.watch.seconds["checks"] = evidence.seconds
