@@ -1,0 +1,92 @@
+"""No packet leaves a box: watched from outside, in its network, while a program tries all ways."""
+
+import json
+import os
+import secrets
+import socket
+from ipaddress import ip_address
+
+import pytest
+
+from sandbox.model.task import Limits
+from sandbox.runtime.base import Runtime
+from sandbox.runtime.spec import BoxSpec, Image
+from tests.contract.conftest import host_processes
+from tests.support.capture import capture
+from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="joining a box's network needs root")
+
+TRIES = r"""
+import errno, json, os, socket, sys
+BEYOND4, BEYOND6 = "192.0.2.1", "2001:db8::1"  # addresses for documentation: nobody's
+said = {}
+def attempt(name, what):
+    try:
+        said[name] = what() or "done"
+    except socket.gaierror as e:
+        said[name] = "unresolved"
+    except OSError as e:
+        said[name] = errno.errorcode.get(e.errno, str(e.errno))
+def reach(family, kind, address, data=b"x"):
+    with socket.socket(family, kind) as s:
+        s.settimeout(2)
+        if kind == socket.SOCK_DGRAM:
+            s.sendto(data, address)
+        else:
+            s.connect(address)
+attempt("tcp4", lambda: reach(socket.AF_INET, socket.SOCK_STREAM, (BEYOND4, 80)))
+attempt("tcp6", lambda: reach(socket.AF_INET6, socket.SOCK_STREAM, (BEYOND6, 80)))
+attempt("udp4", lambda: reach(socket.AF_INET, socket.SOCK_DGRAM, (BEYOND4, 53)))
+attempt("udp6", lambda: reach(socket.AF_INET6, socket.SOCK_DGRAM, (BEYOND6, 53)))
+attempt("multicast", lambda: reach(socket.AF_INET, socket.SOCK_DGRAM, ("224.0.0.251", 5353)))
+attempt("link local", lambda: reach(socket.AF_INET6, socket.SOCK_DGRAM, ("ff02::fb", 5353, 0, 1)))
+attempt("metadata", lambda: reach(socket.AF_INET, socket.SOCK_STREAM, ("169.254.169.254", 80)))
+attempt("dns", lambda: socket.getaddrinfo("example.org", 443) and None)
+attempt("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1).close())
+attempt("raw6", lambda: socket.socket(socket.AF_INET6, socket.SOCK_RAW, 58).close())
+attempt("packet", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close())
+attempt("vsock", lambda: socket.socket(40, socket.SOCK_STREAM).close())
+attempt("bluetooth", lambda: socket.socket(31, socket.SOCK_SEQPACKET, 0).close())
+attempt("xdp", lambda: socket.socket(44, socket.SOCK_RAW, 0).close())
+attempt("alg", lambda: socket.socket(38, socket.SOCK_SEQPACKET, 0).close())
+attempt("abstract", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, "\0" + sys.argv[1]))
+attempt("itself", lambda: reach(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 9)))
+print(json.dumps(said))
+"""
+UNREACHABLE = {"ENETUNREACH", "EADDRNOTAVAIL", "EHOSTUNREACH", "EACCES", "EPERM"}
+REFUSED = {"EPERM", "EACCES", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT"}
+EXPECTED = {
+    **dict.fromkeys(("tcp4", "tcp6", "udp4", "udp6", "metadata"), UNREACHABLE),
+    **dict.fromkeys(("multicast", "link local"), UNREACHABLE | {"done"}),
+    **dict.fromkeys(("raw", "raw6", "packet", "vsock", "bluetooth", "xdp", "alg"), REFUSED),
+    "dns": {"unresolved"},
+    "abstract": {"ECONNREFUSED"},
+    "itself": {"done"},
+}
+"""`done` to many at once: nobody is there but the box itself, and the capture tells."""
+
+
+def test_no_packet_leaves_a_box_whatever_a_program_tries(runtime: Runtime, image: Image):
+    spec = BoxSpec(image=image, limits=Limits(memory_mib=128, pids=64))
+    name, marker = f"outside-{secrets.token_hex(6)}", f"9{secrets.randbelow(10**8)}"
+    with runtime.create(spec) as box, socket.socket(socket.AF_UNIX) as outside:
+        outside.bind("\0" + name)
+        outside.listen()
+        box.exec(["sh", "-c", f"sleep {marker} > /dev/null 2>&1 &"], seconds=20)
+        assert eventually(lambda: host_processes(marker))
+        with capture(host_processes(marker)[0]) as seen:
+            done = box.exec(["python3", "-c", TRIES, name], seconds=60)
+            assert done.exit_code == 0, done.stderr.decode()
+            said = json.loads(done.stdout)
+            packets = list(seen.packets())
+        assert {n: said[n] for n in said if said[n] not in EXPECTED[n]} == {}
+        assert said.keys() == EXPECTED.keys()
+    assert any(p.destination == "127.0.0.1" for p in packets), "the capture sees nothing at all"
+    assert {p.interface for p in packets} == {"lo"}
+    assert [p for p in packets if not is_own(p.destination)] == []
+
+
+def is_own(destination: str) -> bool:
+    address = ip_address(destination)
+    return address.is_loopback or address.is_multicast
