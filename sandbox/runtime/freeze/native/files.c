@@ -197,6 +197,7 @@ void answer_stat(int listener, const struct seccomp_notif *asked, struct answer 
         answer->error = -error;
     } else {
         freeze_times(&q, &found);
+        swift_consider(asked);
         size_t size = q.extended ? sizeof found.extended : sizeof found.plain;
         answer->error = poke(q.tid, q.answer_at, &found, size) ? -EFAULT : 0;
     }
