@@ -55,10 +55,10 @@ for number in range(1, 65):
 libc = ctypes.CDLL(None, use_errno=True)
 for request in (16, 0x4206):  # PTRACE_ATTACH, PTRACE_SEIZE
     print(libc.ptrace(request, 1, 0, 0))
-for name in ("mem", "fd", "environ", "maps"):
+for name in ("mem", "fd/0", "environ", "maps"):
     try:
         path = "/proc/1/" + name
-        os.listdir(path) if name == "fd" else open(path, "r+b" if name == "mem" else "rb").read(1)
+        os.readlink(path) if "fd" in name else open(path, "r+b" if name == "mem" else "rb").read(1)
         print("opened", path)
     except OSError:
         pass

@@ -17,9 +17,9 @@ from sandbox.runtime.embedded.body import Body, Files
 from sandbox.runtime.embedded.client import Blank, Blanks, Zygote
 from sandbox.runtime.embedded.filesystem import DISK_IMAGE
 from sandbox.runtime.embedded.machine import find_groups
-from sandbox.runtime.embedded.processors import Processors
 from sandbox.runtime.freeze.build import Programs
 from sandbox.runtime.lease import Lease
+from sandbox.runtime.processors import Processors
 from sandbox.runtime.spec import BoxSpec, Image, ImageLayer, Snapshot
 from sandbox.runtime.store import remove_tree
 
