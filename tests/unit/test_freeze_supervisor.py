@@ -222,3 +222,12 @@ def test_the_same_seed_gives_the_same_chance(still: Still) -> None:
     asked = ["-c", "import os, uuid; print(os.urandom(8).hex(), uuid.uuid4(), hash('x'))"]
     said = [still(CPYTHON, *asked, options=("--seed", s)).stdout for s in ("7", "7", "8")]
     assert said[0] == said[1] != said[2]
+
+
+@pytest.mark.parametrize("looks", range(9))
+def test_a_program_starts_however_often_the_one_before_it_looked(still: Still, looks: int) -> None:
+    """The loader's look at a fresh library is before the clock of the new program is frozen."""
+    said = subprocess.run(["ldd", "/bin/ls"], capture_output=True, text=True, check=True).stdout
+    libraries = " ".join(w for w in said.split() if w.startswith("/") and "/ld-" not in w)
+    loop = f"cp {libraries} .; sh -c '{'test -e .; ' * looks} LD_LIBRARY_PATH=. exec ls'"
+    assert still("sh", "-c", loop).returncode == 0

@@ -77,6 +77,7 @@ struct creds {
     uint32_t uid, gid;
     int32_t overrides; /* holds CAP_DAC_OVERRIDE */
     int32_t group_count;
+    int32_t same_root; /* -1: nobody has looked */
     uint32_t groups[32];
 };
 int peek(pid_t tid, uint64_t address, void *to, size_t size); /* 0 or -1 */
@@ -89,6 +90,7 @@ pid_t group_of(pid_t tid); /* the thread group */
 void creds_remember_own(void);
 void creds_changed(void);  /* somebody's may: what is known of them is forgotten */
 int creds_mixed(void);
+int same_root(pid_t tid);
 int creds_assume(pid_t tid); /* 1: leave afterwards, 0: nothing changed, -1: gone */
 void creds_leave(void);
 

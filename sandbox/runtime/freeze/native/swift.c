@@ -90,12 +90,15 @@ static uint64_t mapping_end(pid_t tid, uint64_t address) {
     return 0;
 }
 
+/* The vDSO, once it is as it should be: the loader asks for files' times before that. */
 static uint64_t vdso_of(pid_t tid) {
-    uint64_t aux[128];
+    uint64_t aux[128], at = 0;
+    uint8_t there[16];
     int n = read_proc(tid, "auxv", aux, sizeof aux);
     for (int i = 0; i + 1 < n / 8 && aux[i]; i += 2)
-        if (aux[i] == AT_SYSINFO_EHDR) return aux[i + 1];
-    return 0;
+        if (aux[i] == AT_SYSINFO_EHDR) at = aux[i + 1];
+    if (!at || peek(tid, at + vdso.detour, there, sizeof there)) return 0;
+    return memcmp(there, vdso.image + vdso.detour, sizeof there) ? 0 : at;
 }
 
 static void put(uint8_t *tail, const uint8_t *where, int64_t value) {
