@@ -29,7 +29,9 @@ def main() -> None:
         except queue.Empty:
             pass
     for method in ("fork", "spawn"):
-        child = multiprocessing.get_context(method).Process(target=told, args=(answers,))
+        context = multiprocessing.get_context(method)
+        answers = context.Queue()
+        child = context.Process(target=told, args=(answers,))
         child.start()
         now(answers.get(timeout=60))
         child.join()
