@@ -29,6 +29,7 @@ EXPORT int still_begin(const char *options) {
     if (begun++) return -EALREADY;
     int listener = -1, error = read_options(options);
     if (error || (error = vdso_prepare(&vdso))) return error;
+    learn_rights();
     creds_remember_own();
     creds_changed(); /* a box's process 1 lowers what it starts: each one is looked at */
     if ((error = serve_later())) return error;
