@@ -89,6 +89,7 @@ int open_proc(pid_t tid, const char *name, int flags);
 long proc_number(const char *text, const char *label, int base, long fallback);
 pid_t group_of(pid_t tid); /* the thread group */
 void creds_remember_own(void);
+int proc_is_ours(void);
 void creds_changed(void);  /* somebody's may: what is known of them is forgotten */
 int creds_mixed(void);
 int same_root(pid_t tid);
