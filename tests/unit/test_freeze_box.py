@@ -159,3 +159,15 @@ def test_a_library_says_what_is_wrong_with_its_options(built: Programs) -> None:
         asked = [sys.executable, "-I", "-c", code, str(built.library), options]
         done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
         assert (options, done.stdout) == (options, "-22\n")
+
+
+def test_process_1_does_not_begin_with_another_namespaces_processes(built: Programs) -> None:
+    """It would rewrite those, by numbers that are not theirs."""
+    box = [w for w in NAMESPACE if w != "--mount-proc"]
+    init = [*box, str(built.still), "init", "--at", "1", "--", "true"]
+    done = subprocess.run(init, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, "/proc is not mounted" in done.stderr) == (125, True)
+    code = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).still_begin(b'at=1'))"
+    begin = [*box, sys.executable, "-I", "-c", code, str(built.library)]
+    done = subprocess.run(begin, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "-19\n"

@@ -75,6 +75,8 @@ static int reap_until(pid_t last) {
 static int supervise(char **program, int with_door) {
     int pair[2], error = settings_complete();
     if (error) return usage("--at is missing, or a number is out of range", "");
+    if (!proc_is_ours()) return fail("/proc is not mounted, or is another namespace's", 0);
+    learn_rights();
     if ((error = vdso_prepare(&vdso))) return fail("cannot rewrite this kernel's vDSO", error);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) return fail("socketpair", errno);
     pid_t first = fork();
