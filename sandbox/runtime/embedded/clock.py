@@ -11,8 +11,8 @@ from sandbox.runtime.spec import BoxSpec
 
 PROGRAM = "/.stillroom/still"
 """Where a box has the program by which others can come under its clock."""
-THREADS = 2
-"""Of the first process, which answer for the clock."""
+THREADS = 4
+"""Of the first process, which answer for the clock: two of them for programs from outside."""
 _SECOND = 1_000_000_000
 _REALTIME_COARSE = 5
 """What files are dated by; Python does not name it."""

@@ -40,15 +40,15 @@ def run(ground: filesystem.Ground, groups: list[str], control: int) -> None:
     own_users = ground.rootless or ground.user_namespace is not None
     clock = os.read(told, _CLOCK_BYTES)
     os.close(told)
-    ready: dict[str, Any] = {"ready": True}
+    wanted = json.loads(clock) if clock and clock != still.LATER else None
+    own_time = wanted is not None and still.prepare(wanted, own_users=own_users)
     if not clock:
         privileges.confine()
-    elif clock != still.LATER:
-        ready.update(still.begin(json.loads(clock), own_users=own_users))
     if os.waitpid(builder, 0)[1]:
         return  # it has said why; or nobody wanted a box
     channel = socket.socket(fileno=control)
-    wire.send(channel, ready)  # and alone
+    begun = still.begin(wanted, own_time=own_time) if wanted else {}
+    wire.send(channel, {"ready": True, **begun})  # and alone
     if clock == still.LATER and not still.begin_when_told(channel, own_users=own_users):
         return
     serve.serve(channel)

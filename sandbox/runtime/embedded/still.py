@@ -1,6 +1,6 @@
 """The clock of a box, begun in its first process: which then answers for it, in threads of its own.
 
-It starts while the box is built; in one that is made ahead of time, when somebody takes that: until
+It starts when the box is built; in one that is made ahead of time, when somebody takes that: until
 then its first process has rights which it gives up before anything of the box's runs.
 """
 
@@ -35,16 +35,20 @@ def load(path: str) -> None:
     _library.append(library)
 
 
-def begin(wanted: dict[str, Any], *, own_users: bool) -> dict[str, Any]:
-    """Start the clock, and be confined. Returns what the host has to know. Raises OSError.
+def prepare(wanted: dict[str, Any], *, own_users: bool) -> bool:
+    """Be a machine that was started a while ago, and confined. False: the kernel has no such thing.
 
     `own_users`: root in the box is nobody outside. Then its first process may keep the right to
     look at any process of the box, of whichever user; what it starts can never have that.
     """
-    library = _library[0]
-    # Where the kernel has no such thing, the box sees how long this machine has run.
-    own_time = library.still_uptime(wanted["up_ns"]) == 0
+    own_time = bool(_library[0].still_uptime(wanted["up_ns"]) == 0)
     privileges.confine(_SYS_PTRACE if own_users else 0)
+    return own_time
+
+
+def begin(wanted: dict[str, Any], *, own_time: bool) -> dict[str, Any]:
+    """Start the clock, in the finished box. Returns what the host has to know. Raises OSError."""
+    library = _library[0]
     _check(library.still_begin(wanted["options"].encode()))
     mono0 = library.still_mono0() - library.still_shift()
     return {"real0_ns": library.still_real0(), "mono0_ns": mono0, "own_time": own_time}
@@ -57,7 +61,8 @@ def begin_when_told(channel: socket.socket, *, own_users: bool) -> bool:
         return False
     with socket.socket(fileno=fds[0]) as reply:
         try:
-            wire.send(reply, begin(request["clock"], own_users=own_users))
+            own_time = prepare(request["clock"], own_users=own_users)
+            wire.send(reply, begin(request["clock"], own_time=own_time))
         except OSError as e:
             wire.tell_error(reply, e)
             return False
