@@ -1,12 +1,16 @@
 """The clock of a box, seen from the host: what its first process is told, and what came of it."""
 
+import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sandbox.errors import RuntimeFault
+from sandbox.runtime.embedded import wire
 from sandbox.runtime.embedded.still import UPTIME_SECONDS
 from sandbox.runtime.freeze.axis import Axis, start_ns
+from sandbox.runtime.ready import readable
 from sandbox.runtime.spec import BoxSpec
 
 PROGRAM = "/.stillroom/still"
@@ -14,6 +18,7 @@ PROGRAM = "/.stillroom/still"
 THREADS = 4
 """Of the first process, which answer for the clock: two of them for programs from outside."""
 _SECOND = 1_000_000_000
+_SECONDS = 30.0
 _REALTIME_COARSE = 5
 """What files are dated by; Python does not name it."""
 
@@ -39,6 +44,29 @@ class Clock:
             ticking=still.mode == "ticking",
         )
         return cls(axis=axis, own_time=told["own_time"], steps=still.mode == "step")
+
+
+class Started:
+    """One that was told to start: who needs to know what came of it waits for that.
+
+    Others need not: a first process does one thing after the other.
+    """
+
+    def __init__(self, spec: BoxSpec, since_ns: int, reply: socket.socket) -> None:
+        self._spec, self._since_ns, self._reply = spec, since_ns, reply
+
+    def heard(self) -> Clock:
+        """Once. Raises RuntimeFault when it does not run."""
+        with self._reply:
+            late = {"error": "no answer"}
+            told = wire.receive(self._reply)[0] if readable([self._reply], _SECONDS) else late
+        made = Clock.begun(self._spec, self._since_ns, told or {})
+        if made is None:
+            raise RuntimeFault(f"the box has no clock: {(told or {}).get('error', 'it is gone')}")
+        return made
+
+    def close(self) -> None:
+        self._reply.close()
 
 
 @dataclass(frozen=True, slots=True)
