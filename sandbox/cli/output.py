@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from sandbox.audit.certify.shelf import Held, Settled
     from sandbox.audit.check import Finding
     from sandbox.model.record import Rollout
+    from sandbox.runtime.base import ExecResult
 
 SOME_VOID = 3
+_SIGHTINGS, _BESIDE = 6, 10
+"""How many are shown to a person; --json has all."""
 
 
 def print_json(value: Any) -> None:
@@ -70,3 +75,55 @@ def show_findings(
             print(f"  {problem}")
         for said in finding.advice:
             print(f"  advice: {said}")
+
+
+def show_output(done: ExecResult) -> None:
+    """What a program in a box printed, as it printed it."""
+    for stream, said in ((sys.stdout, done.stdout), (sys.stderr, done.stderr)):
+        stream.flush()
+        stream.buffer.write(said)
+        stream.flush()
+
+
+def show_held(held: Sequence[Held], *, as_json: bool) -> None:
+    """Do the certificates hold?"""
+    for one in held:
+        if as_json:
+            print_json(one)
+            continue
+        print(f"{one.task}: {'DOES NOT HOLD' if one.objections else 'holds'}")
+        for objection in one.objections:
+            print(f"  {one.path}: {objection}")
+
+
+def show_settled(settled: Sequence[Settled], results: Path, *, as_json: bool) -> None:
+    """What varied in which task, with what, and where it is written."""
+    for one in settled:
+        if as_json:
+            print_json(one)
+        else:
+            _show_settled(one)
+    if not as_json:
+        print(f"\n{results.absolute()}")
+
+
+def _show_settled(one: Settled) -> None:
+    found = one.finding
+    word = "void" if found.void else "steady" if found.still else "VARIES"
+    names = " and ".join(t.submission for t in found.told)
+    print(f"{found.task}: {word}" + (f" in {one.runs} runs of {names}" if names else ""))
+    for line in (*found.void, *found.problems):
+        print(f"  {line}")
+    for varied in found.varied:
+        print(f"  {varied.check}: {varied.why}")
+        for seen in varied.sightings[:_SIGHTINGS]:
+            print(f"    {seen.submission} with {seen.shift}: {seen.change}")
+    for varied in found.beside[:_BESIDE]:
+        print(f"  no check: {varied.check}: {varied.why}")
+    if len(found.beside) > _BESIDE:
+        print(f"  no check: {len(found.beside) - _BESIDE} more of them")
+    for what, path in (("certificate", one.certificate), ("changed", one.changed)):
+        if path:
+            print(f"  {what} {path}")
+    if one.changed:
+        print("  the task is another one now: certify it again")

@@ -149,6 +149,12 @@ def load_task(home: Path, task: str) -> TaskSpec:
     return dataclasses.replace(spec, digest=task_digest(spec))
 
 
+def checks_path(home: Path, task: str) -> Path:
+    """The file that names a task's checks. Raises SpecError."""
+    raw = yamlfile.load(home / "task_specs" / task / "task.yaml", TaskFile)
+    return home / "verifiers" / task / raw.verifier.checks
+
+
 def load_checks(path: Path) -> tuple[CheckSpec, ...]:
     """The named checks, scored ones first. Raises SpecError."""
     doc = yamlfile.open_document(path)
@@ -158,6 +164,18 @@ def load_checks(path: Path) -> tuple[CheckSpec, ...]:
     scored = (CheckSpec(id=_id(c), weight=_weight(c)) for c in raw.scored)
     gates = (CheckSpec(id=c, weight=0.0, gate=True) for c in raw.gates)
     return (*scored, *gates)
+
+
+def check_lines(path: Path) -> dict[str, int]:
+    """Every scored check and gate of a checks.yaml → the line on which it begins."""
+    doc = yamlfile.open_document(path)
+    raw = doc.parse(ChecksFile)
+    groups = {"scored": [_id(c) for c in raw.scored], "gates": list(raw.gates)}
+    return {
+        name: int(doc.where((group, i)).rpartition(":")[2])
+        for group, names in groups.items()
+        for i, name in enumerate(names)
+    }
 
 
 def task_digest(spec: TaskSpec) -> Digest:
@@ -230,6 +248,7 @@ def _task_rules(raw: TaskFile, task: str) -> Iterator[Broken]:
     yield from _verifier_rules(raw.verifier)
     yield from _clock_rules(raw.clock)
     yield from _random_rules(raw.random)
+    yield from _network_rules(raw.network)
     yield from _limit_rules(raw.limits)
 
 
@@ -285,6 +304,23 @@ def _clock_rules(raw: ClockSpec) -> Iterator[Broken]:
 def _random_rules(raw: RandomSpec) -> Iterator[Broken]:
     if raw.seed is not None and not 0 <= raw.seed < _SEEDS:
         yield ("random", "seed"), "should be between 0 and 2^63 - 1", "any of them is as good"
+
+
+def _network_rules(raw: NetworkSpec) -> Iterator[Broken]:
+    at = ("network",)
+    if raw.mode == "replay":
+        hint = "stillroom record TASK writes both"
+        for key in ("cassette", "digest"):
+            if getattr(raw, key) is None:
+                yield at, f"`mode: replay` needs `{key}`", hint
+    else:
+        for key in ("cassette", "digest"):
+            if getattr(raw, key) is not None:
+                yield (*at, key), f"`{key}` is for `mode: replay`", "remove it, or change the mode"
+    if raw.cassette is not None and not _inside(raw.cassette):
+        yield (*at, "cassette"), "should be a folder beside task.yaml", ""
+    if raw.digest is not None:
+        yield from _digest_rules(raw.digest, (*at, "digest"))
 
 
 def _limit_rules(raw: Limits) -> Iterator[Broken]:

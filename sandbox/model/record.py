@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from sandbox.errors import FaultCode
 from sandbox.model.task import STRICT, Digest, TaskId
@@ -74,6 +74,8 @@ class Rollout:
     fault: FaultRecord | None = None
     warning: str = ""
     """What the verdict was made without, though it counts: see `clock` of evidence.json."""
+    network: Literal["none", "replay", "open"] = "none"
+    """What the agent's box reached."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Phase → wall seconds: box, agent, collect, verify, checks, total."""
     schema: int = SCHEMA

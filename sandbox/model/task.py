@@ -146,6 +146,11 @@ class NetworkSpec:
     digest: Digest | None = None
     """Of the cassette's index, which names every answer by its hash."""
 
+    @property
+    def certifiable(self) -> bool:
+        """Is what the agent finds there the same next year? Of the real network nobody knows."""
+        return self.mode != "open"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:

@@ -12,12 +12,14 @@ from sandbox.errors import Fault, RuntimeFault
 from sandbox.grading.collect import collect
 from sandbox.grading.judge import judge
 from sandbox.grading.verify import verify
+from sandbox.model.conditions import USUAL, Conditions
 from sandbox.model.record import Ending, FaultRecord, Rollout, Submission, VerdictRecord
 from sandbox.model.step import Observation, Status, Step, Submit, TerminalAction
 from sandbox.model.task import Limits, TaskSpec
 from sandbox.model.verdict import Evidence
 from sandbox.rollout.agent import Agent, Opening, Session
 from sandbox.rollout.folder import Recorded, RolloutFolder
+from sandbox.rollout.network import network_of
 from sandbox.rollout.observer import Observer
 from sandbox.runtime.base import Box, Runtime
 from sandbox.runtime.freeze.hold import held, stillness
@@ -87,6 +89,8 @@ class Attempt:
             runtime=self.world.runtime.name,
             started=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
             ending=ending,
+            # A submission that was made elsewhere says nothing of what its maker reached.
+            network="none" if ending is Ending.GRADED else self.task.network.mode,
         )
 
     def recorded(self, rows: int, cols: int) -> Recorded:
@@ -108,6 +112,8 @@ _ENDINGS = {Status.STOPPED: Ending.BOX_STOPPED, Status.SHELL_LOST: Ending.SHELL_
 a way to try again, and would lose its work."""
 Work = Callable[[Box, Supplies], tuple[int, Ending]]
 """What is done in the agent's box: how many steps it took, and how it ended."""
+Made = Callable[[Supplies], Submission]
+"""A submission that was made elsewhere; the reference solution's comes from the task's supplies."""
 
 
 def rollout(attempt: Attempt, agent: Agent, cancelled: threading.Event) -> Rollout:
@@ -135,12 +141,12 @@ def perform(attempt: Attempt, who: str, work: Work) -> Rollout:
     return replace(record, seconds=attempt.watch.total())
 
 
-def grade(attempt: Attempt, submission: Submission, agent: str) -> Rollout:
+def grade(attempt: Attempt, made: Made, agent: str, conditions: Conditions = USUAL) -> Rollout:
     """A verdict on a submission that was made elsewhere."""
     record = attempt.begun(agent, Ending.GRADED)
     try:
         supplies = attempt.world.depot.supply(attempt.task)
-        record = _graded(attempt, submission, supplies, record)
+        record = _graded(attempt, made(supplies), supplies, record, conditions)
     except Fault as e:
         record = replace(record, fault=_fault(e))
     return replace(record, seconds=attempt.watch.total())
@@ -163,10 +169,8 @@ def agent_box(task: TaskSpec, supplies: Supplies) -> BoxSpec:
 
 
 @contextmanager
-def standing(attempt: Attempt, supplies: Supplies) -> Iterator[Box]:
+def standing(world: World, task: TaskSpec, supplies: Supplies, spec: BoxSpec) -> Iterator[Box]:
     """The agent's box, its clock held as well as this machine can."""
-    task, world = attempt.task, attempt.world
-    spec = agent_box(task, supplies)
     strict, now = task.clock.strict, world.clocks.wall
     with (
         held(spec, world.runtime, supplies.scratch, strict=strict, now=now) as hold,
@@ -192,11 +196,16 @@ def _opening(attempt: Attempt, supplies: Supplies, cancelled: threading.Event) -
 def _agent_part(
     attempt: Attempt, work: Work, supplies: Supplies, record: Rollout
 ) -> tuple[Submission, Rollout]:
-    with ExitStack() as until_graded:
+    with ExitStack() as stack:
         with attempt.phase("box"):
-            box = until_graded.enter_context(standing(attempt, supplies))
+            task, world = attempt.task, attempt.world
+            link = stack.enter_context(network_of(task, world.depot, attempt.folder.path))
+            spec = link.joined(agent_box(task, supplies))
+            box = stack.enter_context(standing(world, task, supplies, spec))
+            link.start(box)
         with attempt.phase("agent"):
             steps, ending = work(box, supplies)
+        link.check()
         with attempt.phase("collect"):
             submission = collect(box, attempt.task, supplies, attempt.world.depot.store)
     return submission, replace(record, steps=steps, ending=ending)
@@ -246,7 +255,11 @@ def _bounded(action: TerminalAction, limits: Limits, left: float) -> TerminalAct
 
 
 def _graded(
-    attempt: Attempt, submission: Submission, supplies: Supplies, record: Rollout
+    attempt: Attempt,
+    submission: Submission,
+    supplies: Supplies,
+    record: Rollout,
+    conditions: Conditions = USUAL,
 ) -> Rollout:
     attempt.folder.write_patch(submission.patch)
     record = replace(
@@ -261,6 +274,7 @@ def _graded(
             attempt.world.runtime,
             supplies,
             now=attempt.world.clocks.wall,
+            conditions=conditions,
             ticks=attempt.world.clocks.ticks,
         )
     attempt.watch.seconds["checks"] = evidence.seconds

@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from sandbox.errors import Fault, NetworkFault
 from sandbox.runtime.store import Store, check_blob
@@ -31,20 +32,21 @@ def fetch(store: Store, urls: Iterable[str], *, sha256: str, name: str, fault: t
         if path.exists():
             return path
         for url in urls:
-            try:
-                with store.scratch() as folder:
+            with store.scratch() as folder:
+                try:
                     found = download(url, folder / "file")
-                    if found == sha256:
-                        path.parent.mkdir(parents=True, exist_ok=True)
-                        os.replace(folder / "file", path)  # noqa: PTH105
-                        return path
-                raise fault(
-                    f"refused: {name} from {url} is not what was pinned: "
-                    f"expected sha256 {sha256}, found {found}",
-                    retry=False,
-                )
-            except NetworkFault as e:
-                said.append(str(e))
+                except NetworkFault as e:
+                    said.append(str(e))
+                    continue
+                if found == sha256:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    os.replace(folder / "file", path)  # noqa: PTH105
+                    return path
+            raise fault(
+                f"refused: {name} from {url} is not what was pinned: "
+                f"expected sha256 {sha256}, found {found}",
+                retry=False,
+            )
     raise NetworkFault(
         f"cannot fetch {name}: " + "; ".join(said or ["no address is known"]),
         hint="is the network up? a proxy is taken from http_proxy and https_proxy",
@@ -84,17 +86,30 @@ def _stream(url: str, target: Path) -> str:
 
 def pypi_url(project: str, file: str, *, index: str = PYPI) -> str:
     """Where the index serves `file` (PEP 691)."""
+    for found in pypi_files(project, index=index):
+        if found.get("filename") == file and "url" in found:
+            return str(found["url"])
+    raise NetworkFault(f"{index}/{project}/ does not list {file}", retry=False)
+
+
+def pypi_files(project: str, *, index: str = PYPI) -> list[dict[str, Any]]:
+    """What the index says of every file of a project (PEP 691)."""
     url = f"{index}/{project}/"
-    request = urllib.request.Request(  # noqa: S310
-        url, headers={"Accept": "application/vnd.pypi.simple.v1+json", "User-Agent": "stillroom"}
-    )
+    page = fetch_json(url, "application/vnd.pypi.simple.v1+json")
+    files = page.get("files") if isinstance(page, dict) else None
+    if not isinstance(files, list) or not all(isinstance(f, dict) for f in files):
+        raise NetworkFault(f"{url}: there is no list of files in the answer")
+    return files
+
+
+def fetch_json(url: str, accept: str) -> Any:
+    """What an index answers, now: nothing is stored. Raises NetworkFault."""
+    headers = {"Accept": accept, "User-Agent": "stillroom"}
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310
-            listing = {f["filename"]: f["url"] for f in json.load(response)["files"]}
-    except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException) as e:
+            return json.load(response)
+    except (OSError, ValueError, http.client.HTTPException) as e:
         if isinstance(e, urllib.error.HTTPError):
             e.close()
         raise NetworkFault(f"{url}: {e}") from e
-    if file not in listing:
-        raise NetworkFault(f"{url} does not list {file}", retry=False)
-    return str(listing[file])

@@ -16,6 +16,8 @@ from sandbox.formats.repofile import load_repo_lock
 from sandbox.model.image import ImageLock
 from sandbox.model.task import TaskSpec
 from sandbox.runtime.image.ensure import ensure
+from sandbox.runtime.network import cassette
+from sandbox.runtime.network.cassette import Cassette
 from sandbox.runtime.repo.patch import make_patch
 from sandbox.runtime.repo.pins import Pinned, Repos, committed, read_files
 from sandbox.runtime.repo.worktree import seed
@@ -61,6 +63,7 @@ class Depot:
         self._progress = progress
         self._repos: dict[str, Repos] = {}
         self._images: dict[str, Image] = {}
+        self._cassettes: dict[str, Cassette] = {}
         self._supplied: OrderedDict[str, Supplies] = OrderedDict()
         self._lock = threading.RLock()
 
@@ -128,6 +131,20 @@ class Depot:
                 retry=False,
             )
         return entries
+
+    def cassette(self, task: TaskSpec) -> Cassette | None:
+        """What the agent's box is answered, if that is what the task pins; None without a cassette.
+
+        Raises SpecError or NetworkFault. Looked at once: a body is read again only to be sent.
+        """
+        if task.network.cassette is None:
+            return None
+        with self._lock:
+            if found := self._cassettes.get(task.digest):
+                return found
+            folder = Path(task.home) / "task_specs" / task.id / task.network.cassette
+            made = cassette.load(folder, self.store, self._progress, digest=task.network.digest)
+            return self._cassettes.setdefault(task.digest, made)
 
     def hidden_tests(self, task: TaskSpec) -> list[Entry]:
         """The hidden tests as they are, pinned or not."""

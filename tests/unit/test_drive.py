@@ -369,14 +369,15 @@ def test_the_opening_tells_what_a_person_would_be_told(tmp_path: Path):
 
 def test_a_submission_from_elsewhere_is_graded_without_an_agent(tmp_path: Path):
     attempt = an_attempt(tmp_path)
-    record = grade(attempt, Submission(task=attempt.task.id, patch=b""), "somebody")
+    record = grade(attempt, lambda _: Submission(task=attempt.task.id, patch=b""), "somebody")
     assert (record.reward, record.ending, record.agent) == (1.0, Ending.GRADED, "somebody")
     assert [b.spec.labels["role"] for b in boxes(attempt)] == ["verifier"]
 
 
 def test_a_rejected_submission_is_a_zero_and_no_fault(tmp_path: Path):
     attempt = an_attempt(tmp_path)
-    record = grade(attempt, Submission(task=attempt.task.id, patch=b"", rejected="too big"), "a")
+    made = Submission(task=attempt.task.id, patch=b"", rejected="too big")
+    record = grade(attempt, lambda _: made, "a")
     assert (record.reward, record.fault) == (0.0, None)
     assert record.verdict is not None
     assert record.verdict.reason == "rejected: too big"

@@ -75,6 +75,14 @@ def test_another_file_is_refused_by_name_and_not_kept(server: str, store: Store)
     assert not store.blob("0" * 64).exists()
 
 
+def test_another_file_is_refused_at_once_also_as_a_network_fault(server: str, store: Store):
+    urls = [f"{server}/a", f"{server}/b"]
+    with pytest.raises(NetworkFault, match=r"^refused: a\.deb from http") as caught:
+        fetch(store, urls, sha256="0" * 64, name="a.deb", fault=NetworkFault)
+    assert not caught.value.retry
+    assert Handler.asked == ["/a"]
+
+
 def test_a_file_that_is_nowhere_is_a_network_fault_that_names_each_address(server, store):
     with pytest.raises(NetworkFault, match=r"cannot fetch a\.deb: .*/gone: HTTP 404"):
         get(store, f"{server}/gone")

@@ -52,9 +52,10 @@ class Body:
         groups: Cgroups,
         files: Files,
         processors: list[int],
+        begun: clock.Clock | None,
         release: Callable[[], None],
     ) -> None:
-        """`processors`: those it runs on, if it may not run on all.
+        """`processors`: those it runs on, if it may not run on all. `begun`: its clock, if it runs.
 
         `release`: its owner's number, and they, are free again.
         """
@@ -71,7 +72,7 @@ class Body:
         """Not the same: who talks to a box that stands still must not keep it from being thawed."""
         blank.channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TAKEN_IN)
         self.processors = processors
-        self.clock: clock.Clock | None = None
+        self.clock = begun
         self._stopped_ns: int | None = None
         self._frozen = False
         self.stopped = self.gone = False
@@ -102,8 +103,8 @@ class Body:
         return ours
 
     def begin(self, spec: BoxSpec) -> None:
-        """Start its clock, if it is to have one: nothing runs in it before. Raises RuntimeFault."""
-        if spec.still is None:
+        """Start its clock, if it is to have one that does not run yet. Raises RuntimeFault."""
+        if spec.still is None or self.clock:
             return
         request = {"op": "begin", "options": clock.options(spec.still, spec.snapshot)}
         with self.ask(request, []) as reply:
@@ -112,7 +113,7 @@ class Body:
             )
         if told is None or "error" in told:
             raise RuntimeFault(f"the box has no clock: {(told or {}).get('error', 'it is gone')}")
-        self.clock = clock.Clock.begun(spec, spec.still, told)
+        self.clock = clock.Clock.begun(spec, told)
 
     def stop(self) -> None:
         """Kill everything in it."""

@@ -60,19 +60,19 @@ class Crew:
             undo.pop_all()
         self._blanks = Blanks(self._order, self._hurry, self._destroy)
 
-    def build(self, spec: BoxSpec, programs: Programs | None = None) -> Body:
-        """`programs`: of its clock, if it is to have one. Raises OSError."""
+    def build(self, spec: BoxSpec, programs: Programs | None = None, *, begin: bool = True) -> Body:
+        """`programs`: of its clock, if it is to have one; `begin`: which starts now. Raises OSError."""
         if programs is not None:
             self._load(programs)
         blank = self._take(spec)
         try:
-            body = self._become(blank, spec)
+            body = self._become(blank, spec, begin=begin)
         except OSError:
             # What is wrong with one box may not cost the others their own users.
             if self._can_map():
                 raise
             self._destroy_blanks()
-            body = self._become(self._take(spec), spec)
+            body = self._become(self._take(spec), spec, begin=begin)
         with suppress(OSError):  # whoever needs it will hear why
             self._blanks.order()
         return body
@@ -156,7 +156,7 @@ class Crew:
         self._owners += 1
         return _FIRST_OWNER + (self._owners - 1) * _OWNER_STEP
 
-    def _become(self, blank: Blank, spec: BoxSpec) -> Body:
+    def _become(self, blank: Blank, spec: BoxSpec, *, begin: bool = True) -> Body:
         wanted = spec.limits
         processors = self._processors.take(wanted.cpus) if spec.still else []
         mounts = [(str(m.source), m.target) for m in spec.mounts]
@@ -186,8 +186,9 @@ class Crew:
                 "file_mib": wanted.file_mib,
                 "processes": wanted.pids if self._rootless else None,
                 "guise": clock.guise(spec, len(processors)),
+                "clock": clock.request(spec, begin=begin),
             }
-            made, upper = _built(blank, request, spec.snapshot)
+            made, upper, ready = _built(blank, request, spec.snapshot)
             if processors:
                 os.sched_setaffinity(blank.pid, processors)
         except BaseException:
@@ -201,7 +202,12 @@ class Crew:
             root=os.geteuid() if self._rootless else 0,
         )
         return Body(
-            blank, self._groups, files, processors, lambda: self._release(blank, processors)
+            blank,
+            self._groups,
+            files,
+            processors,
+            clock.Clock.begun(spec, ready),
+            lambda: self._release(blank, processors),
         )
 
     def _destroy_blanks(self) -> None:
@@ -225,18 +231,18 @@ class Crew:
 
 def _built(
     blank: Blank, request: dict[str, Any], snapshot: Snapshot | None
-) -> tuple[list[str], int]:
+) -> tuple[list[str], int, dict[str, Any]]:
     with ExitStack() as opened:
         tars = [opened.enter_context(snapshot.tar.open("rb"))] if snapshot else []
         wire.send(blank.channel, request, [tar.fileno() for tar in tars])
     _, fds = blank.hear()
     try:
         built, _ = blank.hear()
-        blank.hear()  # that whoever built it is gone
+        ready, _ = blank.hear()  # whoever built it is gone
     except BaseException:
         os.close(fds[0])
         raise
-    return built["made"], fds[0]
+    return built["made"], fds[0], ready
 
 
 def _spread(folder: Path) -> None:

@@ -48,17 +48,19 @@ def dress(stage: str, asked: dict[str, Any] | None) -> None:
     """Lay the files over what is staged; who calls this is whom they are to belong to."""
     if asked is None:
         return
-    os.mkdir(f"{stage}/{_PLACE}")
+    place = f"{stage}/{_PLACE}"
+    os.mkdir(place)
     contents = files(**asked)
-    texts = {text: f"{stage}/{_PLACE}/{i}" for i, text in enumerate(_distinct(contents.values()))}
+    texts = {text: f"{place}/{i}" for i, text in enumerate(_distinct(contents.values()))}
     for text, path in texts.items():
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o444))
         kernel.write(path, text)
+    kernel.bind(place, place)
+    kernel.remount_read_only(place, kernel.MS_NOSUID | kernel.MS_NODEV)
     for name, text in contents.items():
         target = f"{stage}/{name}"
         if os.path.exists(target):
-            kernel.bind(texts[text], target)
-            kernel.remount_read_only(target, kernel.MS_NOSUID | kernel.MS_NODEV)
+            kernel.bind(texts[text], target)  # read-only as what it is taken from
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:

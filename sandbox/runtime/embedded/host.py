@@ -43,6 +43,7 @@ class EmbeddedRuntime:
         self._lock = threading.Lock()
         self._gate = Gate()
         self._crew: Crew | None = None
+        self._programs: build.Programs | None = None
         self._boxes: dict[str, EmbeddedBox] = {}
         self._pool: Pool[Body] = Pool(
             self._build, Body.destroy, lambda body: body.usage().memory_bytes
@@ -179,7 +180,7 @@ class EmbeddedRuntime:
             return self._crew
 
     def _take(self, spec: BoxSpec) -> Body:
-        body = self._pool.take(spec) or self._build(spec)
+        body = self._pool.take(spec) or self._build(spec, begin=True)
         try:
             body.begin(spec)
         except BaseException:
@@ -187,17 +188,25 @@ class EmbeddedRuntime:
             raise
         return body
 
-    def _build(self, spec: BoxSpec) -> Body:
-        """A box that nobody has used."""
+    def _build(self, spec: BoxSpec, *, begin: bool = False) -> Body:
+        """A box that nobody has used. `begin`: somebody is about to: its clock starts."""
         changeset.check(spec)
         self._check(spec)
         try:
-            return self._ready().build(spec, build.programs(self._store) if spec.still else None)
+            programs = self._still_programs() if spec.still else None
+            return self._ready().build(spec, programs, begin=begin)
         except OSError as e:
             # A snapshot that cannot be laid today cannot be laid tomorrow.
             raise RuntimeFault(
                 f"cannot make a box: {e}", hint=HINT, retry=spec.snapshot is None
             ) from e
+
+    def _still_programs(self) -> build.Programs:
+        """Looked for once: finding out which compiler there is takes longer than a box."""
+        with self._lock:
+            if self._programs is None:
+                self._programs = build.programs(self._store)
+            return self._programs
 
     def _left_on_disk(self) -> int:
         place = self._folder if self._folder.exists() else self._store.root

@@ -17,6 +17,7 @@ _LOW_PORTS = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 _SIOCGIFFLAGS_UP = 0x1 | 0x40
 _SIOCSIFFLAGS = 0x8914
 _FIRST = 1
+_OPTIONS_BYTES = 4096
 
 
 def run(ground: filesystem.Ground, groups: list[str], control: int) -> None:
@@ -36,16 +37,19 @@ def run(ground: filesystem.Ground, groups: list[str], control: int) -> None:
         _build_and_end(ground, control, tell)
     os.close(tell)
     privileges.enter(ground.user_namespace)  # what is still to be done, the builder does
-    clock = os.read(told, 1)
+    own_users = ground.rootless or ground.user_namespace is not None
+    clock = os.read(told, _OPTIONS_BYTES).decode()
     os.close(told)
-    if not clock:
+    begun: dict[str, Any] = {}
+    if clock and clock != still.LATER:
+        begun = still.begin(clock, born, own_users=own_users)
+    elif not clock:
         privileges.confine()
     if os.waitpid(builder, 0)[1]:
         return  # it has said why; or nobody wanted a box
     channel = socket.socket(fileno=control)
-    wire.send(channel, {"ready": True})  # and alone
-    own_users = ground.rootless or ground.user_namespace is not None
-    if clock and not still.begin(channel, born, own_users=own_users):
+    wire.send(channel, {"ready": True, **begun})  # and alone
+    if clock == still.LATER and not still.begin_when_told(channel, born, own_users=own_users):
         return
     serve.serve(channel)
 
@@ -54,7 +58,7 @@ def _build_and_end(ground: filesystem.Ground, control: int, tell: int) -> None:
     """What this process does is done for the first one, which has the same namespaces.
 
     A process pays for every page it touches as long as it lives, and that one lives long.
-    `tell`: a pipe to it. Something comes if it is to have a clock, and soon it is closed.
+    `tell`: a pipe to it, by which it hears soon whether there is to be a clock.
     """
     channel = socket.socket(fileno=control)
     status = 1
@@ -66,8 +70,7 @@ def _build_and_end(ground: filesystem.Ground, control: int, tell: int) -> None:
         wire.send(channel, {"staged": True})
         request, fds = wire.receive(channel)
         if request is not None:
-            if request["guise"]:
-                os.write(tell, b"1")
+            os.write(tell, request["clock"].encode())
             os.close(tell)
             made = _build(ground, request, trees, fds, channel)
             wire.send(channel, {"made": made})

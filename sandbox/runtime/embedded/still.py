@@ -1,7 +1,7 @@
 """The clock of a box, begun in its first process: which then answers for it, in threads of its own.
 
-Whoever has asked for such a box says when it starts: one that was made ahead of time waits, with
-rights that it gives up before anything of the box's runs.
+It starts while the box is built; in one that is made ahead of time, when somebody takes that: until
+then its first process has rights which it gives up before anything of the box's runs.
 """
 
 import ctypes
@@ -12,9 +12,12 @@ import socket
 import struct
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from sandbox.runtime.embedded import kernel, privileges, wire
 
+LATER = "later"
+"""In place of options: they come when somebody takes the box."""
 UPTIME_SECONDS = 100
 """How long a box's machine seems to have run when its clock starts."""
 _SECOND = 1_000_000_000
@@ -46,29 +49,34 @@ def load(path: str) -> None:
     _library.append(library)
 
 
-def begin(channel: socket.socket, born: Birth, *, own_users: bool) -> bool:
-    """Wait to be told to start the clock, then do, and be confined. False: nobody wants it.
+def begin(options: str, born: Birth, *, own_users: bool) -> dict[str, Any]:
+    """Start the clock, and be confined. Returns what the host has to know. Raises OSError.
 
     `own_users`: root in the box is nobody outside. Then its first process may keep the right to
     look at any process of the box, of whichever user; what it starts can never have that.
     """
+    shift = _own_time(born)
+    privileges.confine(_SYS_PTRACE if own_users else 0)
+    _check(_library[0].still_begin(f"{options} since={born.real_ns}".encode()))
+    axis = {
+        "real0_ns": _library[0].still_real0(),
+        "mono0_ns": _library[0].still_mono0() - (shift or 0),
+        "since_ns": born.real_ns,
+    }
+    return {"axis": axis, "own_time": shift is not None}
+
+
+def begin_when_told(channel: socket.socket, born: Birth, *, own_users: bool) -> bool:
+    """False: nobody wants it, or it failed."""
     request, fds = wire.receive(channel)
     if request is None or not fds:
         return False
     with socket.socket(fileno=fds[0]) as reply:
         try:
-            shift = _own_time(born)
-            privileges.confine(_SYS_PTRACE if own_users else 0)
-            _check(_library[0].still_begin(f"{request['options']} since={born.real_ns}".encode()))
-        except (OSError, IndexError) as e:
+            wire.send(reply, begin(request["options"], born, own_users=own_users))
+        except OSError as e:
             wire.tell_error(reply, e)
             return False
-        told = {
-            "real0_ns": _library[0].still_real0(),
-            "mono0_ns": _library[0].still_mono0() - (shift or 0),
-            "since_ns": born.real_ns,
-        }
-        wire.send(reply, {"axis": told, "own_time": shift is not None})
     return True
 
 

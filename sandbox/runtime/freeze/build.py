@@ -28,7 +28,7 @@ NATIVE = Path(__file__).with_name("native")
 
 SUPERVISOR = (
     *("answer.c", "axis.c", "begin.c", "chance.c", "door.c", "files.c", "filter.c", "guard.c"),
-    *("serve.c", "settings.c", "target.c", "text.c", "vdso.c", "waits.c"),
+    *("serve.c", "settings.c", "swift.c", "target.c", "text.c", "vdso.c", "waits.c"),
 )
 
 
@@ -42,6 +42,7 @@ class Output:
 OUTPUTS = (
     Output("still", (*SUPERVISOR, "still.c", "probe.c"), "static"),
     Output("libstill.so", (*SUPERVISOR, "library.c"), "shared"),
+    Output("wire", ("wire.c",), "static"),
 )
 
 FLAGS = ("-std=gnu11", "-O2", "-fvisibility=hidden", "-pthread", "-s")

@@ -78,11 +78,20 @@ class Apt:
 
     def stanzas(self, wanted: Iterable[str]) -> list[Stanza]:
         """The signed index's newest record of each, given as name or name=version."""
+        return list(map(fields, self.records(wanted)))
+
+    def records(self, wanted: Iterable[str]) -> list[str]:
+        """The same, as the index has them."""
         names = sorted(wanted)
         if not names:
             return []
         text = self.run("apt-cache", "show", "--no-all-versions", *names)
-        return [_fields(s) for s in text.split("\n\n") if s.strip()]
+        return [f"{s.strip()}\n" for s in text.split("\n\n") if s.strip()]
+
+    def choose(self, *packages: str) -> set[str]:
+        """What installing these brings in, as name=version."""
+        said = self.run("apt-get", "-s", "--no-upgrade", "install", *packages)
+        return {f"{name.split(':')[0]}={version}" for name, version in INSTALL_LINE.findall(said)}
 
     def pretend_installed(self, stanzas: Iterable[Stanza]) -> None:
         """So that neither these packages nor what only they need is chosen."""
@@ -94,13 +103,13 @@ class Apt:
                 f.write("\n".join(lines) + "\n\n")
 
 
-def open_apt(root: Path) -> tuple[Apt, str]:
+def open_apt(root: Path, suite: str = SUITE) -> tuple[Apt, str]:
     """A private apt under the empty folder `root`, and the archive's date, as snapshots name it."""
     for name in ("state/lists/partial", "cache/archives/partial", "etc"):
         (root / name).mkdir(parents=True)
     (root / "status").touch()
     (root / "apt.conf").write_text(CONFIG.format(root=root))
-    (root / "sources.list").write_text(f"deb [signed-by={KEYRING}] {DEBIAN} {SUITE} main\n")
+    (root / "sources.list").write_text(f"deb [signed-by={KEYRING}] {DEBIAN} {suite} main\n")
     apt = Apt(root)
     apt.run("apt-get", "-q", "--error-on=any", "update")
     release = next((root / "state" / "lists").glob("*_InRelease")).read_text()
@@ -117,8 +126,7 @@ def resolve_debs(
     apt.pretend_installed(apt.stanzas(leave_out))
     apt.pretend_installed(_as_installed(apt, installed))
     essential = [] if installed else ["?essential"]
-    chosen = apt.run("apt-get", "-s", "--no-upgrade", "install", *essential, *packages)
-    wanted = {f"{name.split(':')[0]}={version}" for name, version in INSTALL_LINE.findall(chosen)}
+    wanted = apt.choose(*essential, *packages)
     return tuple(sorted(map(_pin, apt.stanzas(wanted)), key=lambda p: p.name))
 
 
@@ -130,7 +138,8 @@ def _as_installed(apt: Apt, pins: Sequence[DebPin]) -> Iterator[Stanza]:
         yield {**today.get(pin.name, {}), **mine}
 
 
-def _fields(stanza: str) -> Stanza:
+def fields(stanza: str) -> Stanza:
+    """Of a record, those of one line."""
     lines = (x.partition(": ") for x in stanza.splitlines() if not x.startswith(" "))
     return {key: value for key, _, value in lines}
 

@@ -17,12 +17,14 @@ from sandbox.runtime.image.layout import DPKG_STATUS, MERGED, PYTHON
 DROP = re.compile(
     r"usr/share/(doc|man|info|locale|lintian|bug|linda|doc-base|menu|pixmaps|applications"
     r"|bash-completion|zsh|fish|icons|help|i18n|zoneinfo/(right|posix)|gitweb|perl5/debconf)(/|$)"
-    # Git over the network: boxes have none, and the library for it can be left out.
-    r"|usr/lib/git-core/(git-(daemon|http-.*|imap-send|remote-(ftps?|https?))|scalar)$"
+    r"|usr/lib/git-core/(git-(daemon|imap-send)|scalar)$"
     r"|usr/bin/scalar$"
     # So that `pip install -e .` works: the image is the environment, nothing else lives in it.
     rf"|usr/lib/{re.escape(PYTHON)}/EXTERNALLY-MANAGED$"
 )
+GIT_HTTP = re.compile(r"usr/lib/git-core/git-(http-.*|remote-(ftps?|https?))$")
+"""Git over HTTP: of no use in an image that leaves out the library for it."""
+GIT_HTTP_LIBRARY = "usr/lib/x86_64-linux-gnu/libcurl-gnutls.so.4"
 KEEP = re.compile(r"usr/share/doc/[^/]+/copyright$")
 """Licences ask for their text to go along."""
 ALTERNATIVES = {
@@ -74,6 +76,8 @@ def debs_entries(debs: Iterable[tuple[str, Path]], status_below: str = "") -> li
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         packages = list(pool.map(lambda d: read_deb(d[1], d[0]), debs))
     found = {e.path: e for p in packages for e in p.entries if _wanted(e.path)}
+    if GIT_HTTP_LIBRARY not in found:
+        found = {path: e for path, e in found.items() if not GIT_HTTP.match(path)}
     whole_system = "usr/share/base-files/profile" in found
     if whole_system:
         found |= {e.path: e for e in _system_files(found)}

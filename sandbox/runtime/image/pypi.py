@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -30,15 +30,18 @@ def resolve_wheels(
     """`requirements` with their dependencies and `alone` without; never what is there already."""
     held = scratch / "constraints.txt"
     held.write_text("".join(f"{p.name}=={p.version}\n" for p in installed))
-    found = [*_ask(scratch, requirements, ["--constraint", str(held)])]
-    found += _ask(scratch, alone, ["--no-deps"])
+    found = [*map(wheel_pin, pip_report(scratch, requirements, ["--constraint", str(held)]))]
+    found += map(wheel_pin, pip_report(scratch, alone, ["--no-deps"]))
     have = {p.name for p in installed}
     return tuple(sorted((p for p in found if p.name not in have), key=lambda p: p.name))
 
 
-def _ask(scratch: Path, requirements: Sequence[str], options: Sequence[str]) -> Iterator[WheelPin]:
+def pip_report(
+    scratch: Path, requirements: Sequence[str], options: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """What pip would install, as it reports it (`install` of its installation report)."""
     if not requirements:
-        return
+        return []
     report = scratch / "report.json"
     command = [
         *_pip(),
@@ -47,6 +50,7 @@ def _ask(scratch: Path, requirements: Sequence[str], options: Sequence[str]) -> 
         *("--target", str(scratch / "never"), "--report", str(report)),
         *_platform(),
         *options,
+        "--",
         *requirements,
     ]
     done = subprocess.run(
@@ -59,7 +63,8 @@ def _ask(scratch: Path, requirements: Sequence[str], options: Sequence[str]) -> 
     )
     if done.returncode != 0:
         raise ImageFault(f"pip cannot resolve the wheels: {done.stderr.strip()[-800:]}")
-    yield from map(_pin, json.loads(report.read_text())["install"])
+    found: list[dict[str, Any]] = json.loads(report.read_text())["install"]
+    return found
 
 
 def _pip() -> list[str]:
@@ -91,7 +96,8 @@ def _environment() -> dict[str, str]:
     return {**kept, "PIP_CONFIG_FILE": "/dev/null"}
 
 
-def _pin(item: dict[str, Any]) -> WheelPin:
+def wheel_pin(item: dict[str, Any]) -> WheelPin:
+    """Which wheel an item of pip's report is."""
     meta, source = item["metadata"], item["download_info"]
     return WheelPin(
         name=re.sub(r"[-_.]+", "-", meta["name"]).lower(),
