@@ -3,20 +3,25 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from sandbox.errors import SpecError, UserError
 from sandbox.formats import jsonfile, yamlfile
+from sandbox.formats.indexfile import date_of
 from sandbox.model.task import Digest, TaskSpec
 from sandbox.rollout.folder import RolloutFolder
 from sandbox.rollout.network import LOG, with_index
 from sandbox.rollout.run import Attempt, Stopwatch, World, agent_box
 from sandbox.runtime.base import Box, ExecResult
 from sandbox.runtime.freeze.build import programs
+from sandbox.runtime.freeze.preload import instant
 from sandbox.runtime.network import cassette as tapes
 from sandbox.runtime.network.attach import connected
 from sandbox.runtime.network.cassette import BLOBS, INDEX, Cassette, cassette_digest, read_index
 from sandbox.runtime.network.entry import Entry
+from sandbox.runtime.network.index.record import record_index
+from sandbox.runtime.network.index.resolve import Wanted
 from sandbox.runtime.network.merge import merged
 from sandbox.runtime.network.settings import Settings
 
@@ -47,6 +52,9 @@ class Recorded:
     """In the cassette now."""
     fresh: int
     """Of them, how many are not what was there before."""
+
+    packages: int = 0
+    """Files that the frozen package index lists, of those that were asked for now and before."""
 
 
 Work = Callable[[Attempt, Box], None]
@@ -113,6 +121,24 @@ def record(task: TaskSpec, world: World, work: Work, wish: Wish) -> Recorded:
         digest=digest,
         answers=len(entries),
         fresh=sum(entry not in known for entry in entries),
+    )
+
+
+def index(task: TaskSpec, world: World, wanted: Wanted, *, fresh: bool) -> Recorded:
+    """Have the real package indexes say what `wanted` means, and write down the frozen one."""
+    depot = world.depot
+    folder = Path(task.home) / "task_specs" / task.id / (task.network.cassette or CASSETTE)
+    image = depot.image(Path(task.home), task.image.name, task.image.digest)
+    date = date_of(datetime.fromtimestamp(instant(task.clock), UTC))
+    progress = world.observer.preparing
+    lock = record_index(depot.store, folder, wanted, date, image, progress, fresh=fresh)
+    answers = read_index(folder / INDEX) if (folder / INDEX).exists() else ()
+    return Recorded(
+        folder=folder,
+        digest=cassette_digest(folder),
+        answers=len(answers),
+        fresh=0,
+        packages=len(lock.pins),
     )
 
 

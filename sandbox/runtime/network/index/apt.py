@@ -43,7 +43,7 @@ class Apt:
             return file_answer(self.blob(pin.sha256), pin.sha256, request, kind)
         if path.rpartition("/")[2] in SIGNED:
             return answered(b"This archive is not signed.\n", TEXT, status=404)
-        return not_listed(path.rpartition("/")[2], self.lock)
+        return not_listed(path.rpartition("/")[2], self.lock, "apt")
 
 
 def apt(pins: Sequence[AptPin], arch: str, pin: str, blob: Callable[[str], Path], lock: str) -> Apt:

@@ -1,0 +1,53 @@
+"""A person lists packages for a task, and finds them pinned."""
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.formats import indexfile
+from sandbox.formats.taskfile import load_task
+from tests.e2e.conftest import Stillroom
+
+pytestmark = [pytest.mark.network]
+
+
+@pytest.fixture
+def task(stillroom: Stillroom) -> str:
+    assert stillroom("new", "my-task").status == 0
+    return "my-task"
+
+
+def test_packages_are_listed_at_the_task_s_date_and_pinned(
+    stillroom: Stillroom, task: str, tmp_path: Path
+):
+    done = stillroom("record", task, "--pip", "idna==3.7", "--pip", "sniffio==1.3.1")
+    assert done.status == 0, done.err
+    assert "0 answers, 2 packages" in done.out
+    spec = load_task(tmp_path, task)
+    assert (spec.network.mode, spec.network.cassette) == ("replay", "cassette")
+    path = tmp_path / "task_specs" / task / "cassette" / indexfile.NAME
+    lock = indexfile.load(path)
+    assert lock.head.pin == spec.clock.at
+    assert [p.name for p in lock.pins] == ["idna", "sniffio"]
+    again = stillroom("record", task, "--pip", "idna==3.7")
+    assert "0 answers, 2 packages" in again.out
+    assert "(pinned already)" in again.out
+    assert indexfile.load(path) == lock
+
+
+def test_apt_s_packages_need_an_image_in_which_apt_can_install(stillroom: Stillroom, task: str):
+    done = stillroom("record", task, "--apt", "hello")
+    assert done.status == 3
+    assert "error[image]" in done.err
+
+
+def test_a_command_and_packages_are_not_one_recording(stillroom: Stillroom, task: str):
+    done = stillroom("record", task, "--pip", "idna", "--", "true")
+    assert done.status == 2
+    assert "not both at once" in done.err
+
+
+def test_an_option_is_no_package(stillroom: Stillroom, task: str):
+    done = stillroom("record", task, "--pip=--index-url=http://localhost/")
+    assert done.status == 2
+    assert "not a package for pip" in done.err
