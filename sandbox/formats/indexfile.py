@@ -3,7 +3,7 @@
 import json
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -52,13 +52,17 @@ def load(path: Path) -> IndexLock:
         pins.append(pin)
     if head is None:
         raise SpecError("the file is empty", where=f"{path}:1", hint=RECORD)
-    return IndexLock(head=head, pins=tuple(sorted(pins, key=_order)))
+    return IndexLock(head=head, pins=ordered(pins))
 
 
 def dumps(lock: IndexLock) -> str:
     """The same lock is the same text: sorted, without what is not set."""
-    found = [lock.head, *sorted(lock.pins, key=_order)]
+    found = [lock.head, *ordered(lock.pins)]
     return "".join(f"{_line(one)}\n" for one in found)
+
+
+def ordered(pins: Iterable[Pin]) -> tuple[Pin, ...]:
+    return tuple(sorted(pins, key=_order))
 
 
 def write(path: Path, lock: IndexLock) -> None:

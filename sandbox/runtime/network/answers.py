@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sandbox.runtime.network.asked import described, key_of
-from sandbox.runtime.network.message import Request, Response
+from sandbox.runtime.network.message import REFUSAL, Request, Response, is_refusal
 
 REFUSED = 403
 """Not one of the 5xx: npm, uv, pip and apt ask again for those, for seconds or minutes, and what is
@@ -54,7 +54,8 @@ class Answers:
             except NoAnswer as e:
                 return self.refusal(request, str(e))
             if response is not None:
-                return Outcome(source.event, response, source.name)
+                event = "refused" if is_refusal(response) else source.event
+                return Outcome(event, response, source.name)
         return self.refusal(request, "is not recorded")
 
     def refusal(self, request: Request, why: str) -> Outcome:
@@ -67,7 +68,7 @@ class Answers:
         headers = (
             ("Content-Type", "text/plain; charset=utf-8"),
             ("Cache-Control", "no-store"),
-            ("X-Stillroom", "refused"),
+            REFUSAL,
         )
         response = Response(REFUSED, headers, text.encode("utf-8", "backslashreplace"))
         return Outcome("refused", response, phrase=PHRASE)

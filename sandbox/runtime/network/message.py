@@ -41,6 +41,14 @@ class Response:
         return header_of(self.headers, name, default)
 
 
+REFUSAL = ("X-Stillroom", "refused")
+"""The header of an answer that says that there is none here."""
+
+
+def is_refusal(response: Response) -> bool:
+    return response.header(REFUSAL[0]) == REFUSAL[1]
+
+
 class Answerer(Protocol):
     """Something that knows answers: a package index, a cassette, the real network."""
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from sandbox.runtime.network.answers import Answers, Source
 from sandbox.runtime.network.authority import Authority
 from sandbox.runtime.network.log import NetworkLog
-from sandbox.runtime.network.message import Request, Response
+from sandbox.runtime.network.message import Request, Response, is_refusal
 from sandbox.runtime.network.player import Player
 from sandbox.runtime.network.server import Server, listening
 from sandbox.runtime.network.settings import Settings, settings_of
@@ -86,7 +86,7 @@ def _index(settings: Settings, *, sure: bool = False) -> list[Source]:
 
     def ask(request: Request) -> Response | None:
         found = index.answer(request)
-        return found if found is None or found.status < 400 or not sure else None
+        return found if found is None or not (sure and is_refusal(found)) else None
 
     return [Source("index", "served", ask)]
 

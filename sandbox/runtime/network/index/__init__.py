@@ -2,7 +2,7 @@
 
 from sandbox.runtime.network.index.clients import client_environment, client_mounts
 from sandbox.runtime.network.index.files import ensure_files
-from sandbox.runtime.network.index.frozen import FrozenIndex, frozen_index
+from sandbox.runtime.network.index.frozen import FrozenIndex, frozen_index, open_index
 
 __all__ = [
     "FrozenIndex",
@@ -10,4 +10,5 @@ __all__ = [
     "client_mounts",
     "ensure_files",
     "frozen_index",
+    "open_index",
 ]

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sandbox.runtime.network.message import Request, Response
+from sandbox.runtime.network.message import REFUSAL, Request, Response
 
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 TEXT = "text/plain; charset=utf-8"
@@ -13,6 +13,12 @@ TEXT = "text/plain; charset=utf-8"
 
 def answered(body: bytes, kind: str, *, status: int = 200) -> Response:
     return Response(status, (("Content-Type", kind),), body)
+
+
+def refused(body: bytes, kind: str, *, status: int = 404) -> Response:
+    """404, as an index says it: clients take that at once, and do without what is optional."""
+    headers = (("Content-Type", kind), ("Cache-Control", "no-store"), REFUSAL)
+    return Response(status, headers, body)
 
 
 def json_bytes(value: Any) -> bytes:
@@ -29,7 +35,7 @@ def refusal(what: str, lock: str) -> str:
 
 
 def not_listed(what: str, lock: str) -> Response:
-    return answered(f"{refusal(what, lock)}\n".encode(), TEXT, status=404)
+    return refused(f"{refusal(what, lock)}\n".encode(), TEXT)
 
 
 def file_answer(path: Path, sha256: str, request: Request, kind: str) -> Response:

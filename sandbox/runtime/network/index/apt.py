@@ -21,6 +21,8 @@ from sandbox.runtime.network.message import Request, Response
 
 HOSTS = ("deb.debian.org",)
 ROOT = "/debian/"
+SIGNED = ("InRelease", "Release.gpg")
+"""What apt always asks for first: that they are not there is no refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Apt:
         if pin := self.pool.get(path):
             kind = "application/vnd.debian.binary-package"
             return file_answer(self.blob(pin.sha256), pin.sha256, request, kind)
+        if path.rpartition("/")[2] in SIGNED:
+            return answered(b"This archive is not signed.\n", TEXT, status=404)
         return not_listed(path.rpartition("/")[2], self.lock)
 
 

@@ -5,19 +5,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from sandbox.formats.indexfile import NAME
+from sandbox.formats.indexfile import NAME, load
 from sandbox.model.index import AptPin, IndexLock, NpmPin, PypiPin
 from sandbox.runtime.network.index import apt, npm, pypi
-from sandbox.runtime.network.index.answers import TEXT, answered
+from sandbox.runtime.network.index.answers import TEXT, refused
 from sandbox.runtime.network.message import Answerer, Request, Response
+from sandbox.runtime.store import Store
 
 
 @dataclass(frozen=True, slots=True)
 class FrozenIndex:
     """Answers from a lock and stored files, the same today and next year. Reads, never writes.
 
-    None for other hosts, and for indexes of which the lock holds nothing; a host that is its own
-    gets 404 for what is not listed, so whoever may know more has to be asked before.
+    None for other hosts, and for indexes of which the lock holds nothing. For the rest it has the
+    last word: what is not listed is 404, and nobody else has to be asked.
     """
 
     hosts: Mapping[str, Answerer]
@@ -29,7 +30,7 @@ class FrozenIndex:
             return None
         if request.method not in ("GET", "HEAD"):
             text = f"{request.method} is not for a frozen package index\n"
-            return answered(text.encode(), TEXT, status=405)
+            return refused(text.encode(), TEXT, status=405)
         return index.answer(request)
 
 
@@ -43,3 +44,8 @@ def frozen_index(lock: IndexLock, blob: Callable[[str], Path], name: str = NAME)
     if debs := [p for p in lock.pins if isinstance(p, AptPin)]:
         hosts |= dict.fromkeys(apt.HOSTS, apt.apt(debs, head.arch, head.pin, blob, name))
     return FrozenIndex(hosts)
+
+
+def open_index(lock: Path, store: Path, name: str = NAME) -> FrozenIndex:
+    """From a lock file, with the files in the store at `store`, where `ensure_files` put them."""
+    return frozen_index(load(lock), Store(store).blob, name)

@@ -7,7 +7,13 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from sandbox.model.index import NpmPin
-from sandbox.runtime.network.index.answers import answered, file_answer, json_bytes, refusal
+from sandbox.runtime.network.index.answers import (
+    answered,
+    file_answer,
+    json_bytes,
+    refusal,
+    refused,
+)
 from sandbox.runtime.network.index.names import is_release, semver_key
 from sandbox.runtime.network.message import Request, Response
 
@@ -57,7 +63,7 @@ class Npm:
         return answered(json_bytes(found | {"_id": pins[0].name, "time": times}), JSON)
 
     def _refuse(self, what: str) -> Response:
-        return answered(json_bytes({"error": refusal(what, self.lock)}), JSON, status=404)
+        return refused(json_bytes({"error": refusal(what, self.lock)}), JSON)
 
 
 def npm(pins: Sequence[NpmPin], pin: str, blob: Callable[[str], Path], lock: str) -> Npm:

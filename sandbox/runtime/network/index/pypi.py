@@ -17,6 +17,7 @@ from sandbox.runtime.network.index.answers import (
     json_bytes,
     not_listed,
     refusal,
+    refused,
 )
 from sandbox.runtime.network.index.names import pypi_name
 from sandbox.runtime.network.message import Request, Response
@@ -79,7 +80,7 @@ class Pypi:
         if request.header("User-Agent").startswith("pip/"):
             said = refusal(name, self.lock)
             kind = f'text/plain; refused="{said.replace(chr(34), chr(39))}"'
-            return answered(f"{said}\n".encode(), kind)
+            return refused(f"{said}\n".encode(), kind, status=200)
         return not_listed(name, self.lock)
 
     def _file(self, path: str, request: Request) -> Response:

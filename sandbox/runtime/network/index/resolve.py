@@ -7,7 +7,7 @@ installed in the image. Addresses are written down as the index itself has them,
 from dataclasses import dataclass, fields
 
 from sandbox.errors import UserError
-from sandbox.formats.indexfile import moment
+from sandbox.formats.indexfile import moment, ordered
 from sandbox.model.index import IndexHead, IndexLock, Pin
 from sandbox.runtime.image.build import Progress
 from sandbox.runtime.image.layout import ARCH, PYTHON
@@ -48,7 +48,7 @@ def resolve(
             snapshot, debs = apt_pins(store, scratch, wanted.apt, image)
             pins += debs
     head = IndexHead(pin=pin, arch=ARCH, python=PYTHON.removeprefix("python"), snapshot=snapshot)
-    return IndexLock(head=head, pins=tuple({p.url: p for p in pins}.values()))
+    return IndexLock(head=head, pins=ordered({p.url: p for p in pins}.values()))
 
 
 def _check(wanted: Wanted, pin: str) -> None:
