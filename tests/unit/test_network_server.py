@@ -3,7 +3,6 @@
 import hashlib
 import http.client
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -35,7 +34,7 @@ def test_what_was_recorded_is_given_over_tls_that_is_verified(tmp_path: Path):
         assert ask(link, "https://example.test/page?a=1&b=2").body == b"recorded\n"
         assert ask(link, "http://example.test/plain").body == b"plain\n"
     served = [line for line in log_of(tmp_path) if line["event"] == "served"]
-    assert [line["url"] for line in served][0] == PAGE[0]
+    assert served[0]["url"] == PAGE[0]
     assert {line["sha256"] for line in served[:2]} == {hashlib.sha256(PAGE[1]).hexdigest()}
 
 
@@ -166,7 +165,9 @@ def test_in_replay_it_has_no_network_at_all(tmp_path: Path):
     with replaying(tmp_path, PLAIN) as link:
         if not link.apart:
             pytest.skip("this kernel gives no empty network")
-        mine, its = (os.stat(f"/proc/{pid}/ns/net").st_ino for pid in ("self", link.process.pid))
+        mine, its = (
+            Path(f"/proc/{pid}/ns/net").stat().st_ino for pid in ("self", link.process.pid)
+        )
         assert mine != its
         assert Path(f"/proc/{link.process.pid}/net/dev").read_text().count(":") == 1
 
