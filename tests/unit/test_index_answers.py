@@ -120,6 +120,12 @@ def test_a_wheel_and_its_metadata_are_where_the_page_says(index, store):
     assert content(get(index, f"{pin.url}.metadata")).startswith(b"Metadata-Version: 2.1\n")
 
 
+def test_what_is_a_wheel_by_its_name_only_has_no_metadata(index, store):
+    pin = wheel(store, "toy-box", "1.0")
+    store.blob(pin.sha256).write_bytes(b"no archive")
+    assert get(index, f"{pin.url}.metadata").status == 404
+
+
 @pytest.mark.parametrize(
     ("asked", "status", "start", "end"),
     [

@@ -103,6 +103,8 @@ def pypi(pins: Sequence[PypiPin], blob: Callable[[str], Path], lock: str) -> Pyp
 
 def wheel_metadata(wheel: Path) -> bytes | None:
     """METADATA of a wheel: PEP 658's file is a copy of it, so none has to be kept."""
+    if not zipfile.is_zipfile(wheel):
+        return None
     with zipfile.ZipFile(wheel) as archive:
         names = [n for n in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", n)]
         if len(names) != 1 or archive.getinfo(names[0]).file_size > METADATA_BYTES:
