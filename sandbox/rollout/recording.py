@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sandbox.errors import SpecError, UserError
 from sandbox.formats import jsonfile, yamlfile
-from sandbox.formats.indexfile import date_of
+from sandbox.model.index import date_of
 from sandbox.model.task import Digest, TaskSpec
 from sandbox.rollout.folder import RolloutFolder
 from sandbox.rollout.network import LOG, with_index

@@ -12,7 +12,7 @@ import pytest
 
 from sandbox.formats import indexfile, jsonfile
 from sandbox.model.image import ImageLock
-from sandbox.model.index import IndexLock
+from sandbox.model.index import LOCK_NAME, IndexLock, moment
 from sandbox.model.task import Limits
 from sandbox.runtime.base import Box, ExecResult, Runtime
 from sandbox.runtime.freeze.build import programs
@@ -20,7 +20,7 @@ from sandbox.runtime.image.ensure import ensure
 from sandbox.runtime.network.attach import Link, connected
 from sandbox.runtime.network.cassette import BLOBS, INDEX, read_index
 from sandbox.runtime.network.entry import Entry
-from sandbox.runtime.network.index import ensure_files
+from sandbox.runtime.network.index.files import ensure_files
 from sandbox.runtime.network.settings import Settings
 from sandbox.runtime.spec import BoxSpec, Image, Mount, Stillness
 from sandbox.runtime.store import Store, default_store
@@ -28,8 +28,8 @@ from tests.support.gits import commit, git
 from tests.support.webs import git_backend, serving
 
 DATA = Path(__file__).parents[1] / "data"
-LOCK = DATA / "packages" / indexfile.NAME
-PIN_NS = int(indexfile.moment("2024-05-15T12:00:00Z").timestamp()) * 10**9
+LOCK = DATA / "packages" / LOCK_NAME
+PIN_NS = int(moment("2024-05-15T12:00:00Z").timestamp()) * 10**9
 LIMITS = Limits(memory_mib=1024, pids=256, cpus=2.0)
 INSTALLS = {
     "pip": ("pip install requests==2.31.0", "/usr/local/lib/python3.11/dist-packages"),

@@ -6,6 +6,7 @@ import pytest
 
 from sandbox.formats import indexfile
 from sandbox.formats.taskfile import load_task
+from sandbox.model.index import LOCK_NAME
 from tests.e2e.conftest import Stillroom
 
 pytestmark = [pytest.mark.network]
@@ -25,7 +26,7 @@ def test_packages_are_listed_at_the_task_s_date_and_pinned(
     assert "0 answers, 2 packages" in done.out
     spec = load_task(tmp_path, task)
     assert (spec.network.mode, spec.network.cassette) == ("replay", "cassette")
-    path = tmp_path / "task_specs" / task / "cassette" / indexfile.NAME
+    path = tmp_path / "task_specs" / task / "cassette" / LOCK_NAME
     lock = indexfile.load(path)
     assert lock.head.pin == spec.clock.at
     assert [p.name for p in lock.pins] == ["idna", "sniffio"]

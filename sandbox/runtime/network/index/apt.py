@@ -14,8 +14,7 @@ from email.utils import format_datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from sandbox.formats.indexfile import moment
-from sandbox.model.index import AptPin
+from sandbox.model.index import AptPin, moment
 from sandbox.runtime.network.index.answers import TEXT, answered, file_answer, not_listed
 from sandbox.runtime.network.message import Request, Response
 
