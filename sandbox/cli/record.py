@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -20,12 +20,11 @@ Instead = Annotated[
 CaFile = Annotated[
     Path | None, typer.Option("--ca-file", help="Whom to trust, instead of whom this machine does.")
 ]
-Names = list[str] | None
-
-
-def _of(index: str) -> Any:
-    text = f"A package that {index} is to find in the box, with what it needs. Can be repeated."
-    return typer.Option(f"--{index}", help=text)
+Pip = Annotated[
+    list[str] | None, typer.Option("--pip", help="What `pip install` is to find in the box.")
+]
+Npm = Annotated[list[str] | None, typer.Option("--npm", help="The same for npm.")]
+Apt = Annotated[list[str] | None, typer.Option("--apt", help="The same for apt.")]
 
 
 def record(
@@ -33,56 +32,47 @@ def record(
     command: Command = None,
     *,
     runtime: RuntimeName = "embedded",
+    pip: Pip = None,
+    npm: Npm = None,
+    apt: Apt = None,
     fresh: Fresh = False,
     instead: Instead = None,
     ca_file: CaFile = None,
-    pip: Annotated[Names, _of("pip")] = None,
-    npm: Annotated[Names, _of("npm")] = None,
-    apt: Annotated[Names, _of("apt")] = None,
 ) -> int:
     """Write down what the network answers in a task's box, for `network: replay`.
 
     The box is the agent's, on the real network. What is asked again is recorded again; the rest of the
-    cassette stays. The digest is pinned in task.yaml.
-
-    With --pip, --npm or --apt no box is made: what they name is resolved, and listed in the cassette's
-    frozen package index.
+    cassette stays. Packages are resolved, with all that they need, into a frozen index beside it; a
+    box is opened then only if there is a command. The digest is pinned in task.yaml.
 
     \b
     Examples:
       stillroom record my-task
-      stillroom record my-task -- pip download jsonlines
+      stillroom record my-task -- curl -sS https://example.org/
+      stillroom record my-task --pip requests==2.31.0 --npm is-odd
       stillroom record my-task --fresh -- git clone https://example.org/project.git /tmp/p
-      stillroom record my-task --pip requests==2.31.0 --npm is-odd --apt jq
     """
     from sandbox.cli import options
     from sandbox.cli.output import show_output
     from sandbox.cli.progress import ProgressObserver
-    from sandbox.errors import UserError
     from sandbox.formats.taskfile import load_task
     from sandbox.rollout import recording
     from sandbox.rollout.person import sit_down
-    from sandbox.runtime.network.index.resolve import Wanted
 
-    wanted = Wanted(pip=tuple(pip or ()), npm=tuple(npm or ()), apt=tuple(apt or ()))
-    if command and wanted != Wanted():
-        raise UserError("a command, or packages to be listed: not both at once")
     spec = load_task(Path.cwd(), task)
     wish = recording.Wish(
         fresh=fresh,
         instead=recording.instead_of(instead or ()),
         ca_file=str(ca_file.absolute()) if ca_file else "",
+        packages=recording.wanted(pip, npm, apt),
     )
     work = recording.running(command, show_output) if command else sit_down
     with (
         ProgressObserver(quiet=not sys.stderr.isatty()) as observer,
         options.world(runtime, observer) as world,
     ):
-        if wanted != Wanted():
-            done = recording.index(spec, world, wanted, fresh=fresh)
-        else:
-            done = recording.record(spec, world, work, wish)
-    said = f"{done.packages} packages" if done.packages else f"{done.fresh} of them new"
-    print(f"{done.folder}: {done.answers} answers, {said}")
-    print(f"digest {done.digest}{'' if recording.pin(spec, done) else ' (pinned already)'}")
+        for done in recording.record_all(spec, world, work, wish, opened=bool(command)):
+            print(f"{done.path}: {done.answers} {done.kind}, {done.fresh} of them new")
+    digest, changed = recording.pin(spec)
+    print(f"digest {digest}{'' if changed else ' (pinned already)'}")
     return 0

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -99,8 +98,8 @@ def said_by(box: Box, script: str) -> str:
 
 
 @pytest.fixture
-def boxes(shelf: Store, with_git: Image, runtime: Runtime, tmp_path: Path) -> Iterator[Boxes]:
-    yield Boxes(shelf, with_git, runtime, tmp_path / "network.jsonl")
+def boxes(shelf: Store, with_git: Image, runtime: Runtime, tmp_path: Path) -> Boxes:
+    return Boxes(shelf, with_git, runtime, tmp_path / "network.jsonl")
 
 
 def test_a_clone_is_the_same_bytes_each_time_without_its_server(

@@ -40,12 +40,17 @@ def main() -> None:
     log = NetworkLog(Path(settings.log))
     spool = Path(settings.scratch) if settings.mode == "open" else None
     server = Server(listener, answers_for(settings), authority, log, spool=spool)
-    threading.Thread(target=server.serve, daemon=True).start()
-    sys.stdout.write(json.dumps({"ready": True, "apart": apart}) + "\n")
-    sys.stdout.flush()
-    while sys.stdin.buffer.read(1):
-        pass
+    serving = threading.Thread(target=server.serve, daemon=True)
+    serving.start()
+    tell({"apart": apart})
+    while sys.stdin.buffer.readline():
+        tell({"serving": serving.is_alive()})
     os._exit(0)
+
+
+def tell(said: dict[str, bool]) -> None:
+    sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()
 
 
 def answers_for(settings: Settings) -> Answers:
