@@ -20,6 +20,11 @@ Instead = Annotated[
 CaFile = Annotated[
     Path | None, typer.Option("--ca-file", help="Whom to trust, instead of whom this machine does.")
 ]
+Pip = Annotated[
+    list[str] | None, typer.Option("--pip", help="What `pip install` is to find in the box.")
+]
+Npm = Annotated[list[str] | None, typer.Option("--npm", help="The same for npm.")]
+Apt = Annotated[list[str] | None, typer.Option("--apt", help="The same for apt.")]
 
 
 def record(
@@ -27,6 +32,9 @@ def record(
     command: Command = None,
     *,
     runtime: RuntimeName = "embedded",
+    pip: Pip = None,
+    npm: Npm = None,
+    apt: Apt = None,
     fresh: Fresh = False,
     instead: Instead = None,
     ca_file: CaFile = None,
@@ -34,12 +42,14 @@ def record(
     """Write down what the network answers in a task's box, for `network: replay`.
 
     The box is the agent's, on the real network. What is asked again is recorded again; the rest of the
-    cassette stays. The digest is pinned in task.yaml.
+    cassette stays. Packages are resolved, with all that they need, into a frozen index beside it; a
+    box is opened then only if there is a command. The digest is pinned in task.yaml.
 
     \b
     Examples:
       stillroom record my-task
-      stillroom record my-task -- pip download jsonlines
+      stillroom record my-task -- curl -sS https://example.org/
+      stillroom record my-task --pip requests==2.31.0 --npm is-odd
       stillroom record my-task --fresh -- git clone https://example.org/project.git /tmp/p
     """
     from sandbox.cli import options
@@ -54,13 +64,15 @@ def record(
         fresh=fresh,
         instead=recording.instead_of(instead or ()),
         ca_file=str(ca_file.absolute()) if ca_file else "",
+        packages=recording.wanted(pip, npm, apt),
     )
     work = recording.running(command, show_output) if command else sit_down
     with (
         ProgressObserver(quiet=not sys.stderr.isatty()) as observer,
         options.world(runtime, observer) as world,
     ):
-        done = recording.record(spec, world, work, wish)
-    print(f"{done.folder}: {done.answers} answers, {done.fresh} of them new")
-    print(f"digest {done.digest}{'' if recording.pin(spec, done) else ' (pinned already)'}")
+        for done in recording.record_all(spec, world, work, wish, opened=bool(command)):
+            print(f"{done.path}: {done.answers} {done.kind}, {done.fresh} of them new")
+    digest, changed = recording.pin(spec)
+    print(f"digest {digest}{'' if changed else ' (pinned already)'}")
     return 0

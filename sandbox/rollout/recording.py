@@ -1,22 +1,28 @@
 """`stillroom record`: what a box asks the real network, written down for all that come after."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from sandbox.errors import SpecError, UserError
-from sandbox.formats import jsonfile, yamlfile
+from sandbox.formats import indexfile, jsonfile, yamlfile
+from sandbox.model.index import LOCK_NAME, date_of
 from sandbox.model.task import Digest, TaskSpec
 from sandbox.rollout.folder import RolloutFolder
 from sandbox.rollout.network import LOG, with_index
 from sandbox.rollout.run import Attempt, Stopwatch, World, agent_box, standing
 from sandbox.runtime.base import Box, ExecResult
 from sandbox.runtime.freeze.build import programs
+from sandbox.runtime.freeze.preload import instant
 from sandbox.runtime.network import cassette as tapes
 from sandbox.runtime.network.attach import connected
 from sandbox.runtime.network.cassette import BLOBS, INDEX, Cassette, cassette_digest, read_index
 from sandbox.runtime.network.entry import Entry
+from sandbox.runtime.network.index.record import record_index
+from sandbox.runtime.network.index.resolve import Wanted
 from sandbox.runtime.network.merge import merged
 from sandbox.runtime.network.settings import Settings
 
@@ -37,14 +43,17 @@ class Wish:
     instead: Mapping[str, str] = field(default_factory=dict)
     """`host:port` → `host:port` that is asked in its place."""
     ca_file: str = ""
+    packages: Wanted = field(default_factory=Wanted)
+    """For the frozen package index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    folder: Path
-    digest: Digest
+    """One file of a cassette, as it is now."""
+
+    path: Path
+    kind: Literal["answers", "packages"]
     answers: int
-    """In the cassette now."""
     fresh: int
     """Of them, how many are not what was there before."""
 
@@ -80,10 +89,31 @@ def running(command: Sequence[str], show: Callable[[ExecResult], None]) -> Work:
     return work
 
 
+def folder_of(task: TaskSpec) -> Path:
+    return Path(task.home) / "task_specs" / task.id / (task.network.cassette or CASSETTE)
+
+
+def record_packages(task: TaskSpec, world: World, wish: Wish) -> Recorded:
+    """Resolve what a box is to be able to install, by what the real indexes say today."""
+    folder, depot = folder_of(task), world.depot
+    image = depot.image(Path(task.home), task.image.name, task.image.digest)
+    progress = world.observer.preparing
+    before = folder / LOCK_NAME
+    old = indexfile.load(before).pins if before.exists() else ()
+    at = date_of(datetime.fromtimestamp(instant(task.clock), UTC))
+    lock = record_index(depot.store, folder, wish.packages, at, image, progress, fresh=wish.fresh)
+    return Recorded(
+        path=folder / LOCK_NAME,
+        kind="packages",
+        answers=len(lock.pins),
+        fresh=sum(p not in old for p in lock.pins),
+    )
+
+
 def record(task: TaskSpec, world: World, work: Work, wish: Wish) -> Recorded:
     """Have `work` done in the agent's box, on the real network, and write down every answer."""
     store = world.depot.store
-    folder = Path(task.home) / "task_specs" / task.id / (task.network.cassette or CASSETTE)
+    folder = folder_of(task)
     before = _before(folder, world)
     supplies = world.depot.supply(task)
     with store.scratch() as scratch:
@@ -104,35 +134,55 @@ def record(task: TaskSpec, world: World, work: Work, wish: Wish) -> Recorded:
             link.check()
             heard = link.scratch / INDEX
             new = read_index(heard) if heard.exists() else ()
-            old = () if wish.fresh else before.entries
+            asked = {e.series for e in new}
+            old = [e for e in before.entries if not wish.fresh or e.series in asked]
             entries = merged(old, new)
-            digest = _written(folder, entries, link.scratch / BLOBS)
+            _write(folder, entries, link.scratch / BLOBS)
     known = set(before.entries)
     return Recorded(
-        folder=folder,
-        digest=digest,
+        path=folder / INDEX,
+        kind="answers",
         answers=len(entries),
         fresh=sum(entry not in known for entry in entries),
     )
 
 
-def pin(task: TaskSpec, recorded: Recorded) -> bool:
-    """Write the digest into task.yaml, if it is not there yet. Raises SpecError."""
+def record_all(
+    task: TaskSpec, world: World, work: Work, wish: Wish, *, opened: bool
+) -> Iterator[Recorded]:
+    """The packages that are wished for; and what is done in a box, which is `opened` in any case."""
+    packages = wish.packages != Wanted()
+    if packages:
+        yield record_packages(task, world, wish)
+    if opened or not packages:
+        yield record(task, world, work, wish)
+
+
+def pin(task: TaskSpec) -> tuple[Digest, bool]:
+    """Write the cassette's digest into task.yaml; was it another? Raises SpecError."""
+    folder = folder_of(task)
+    digest = cassette_digest(folder)
     path = Path(task.home) / "task_specs" / task.id / "task.yaml"
     text = yamlfile.read_text(path)
     old = task.network.digest
-    if old == recorded.digest:
-        return False
-    section = _SECTION.format(name=recorded.folder.name, digest=recorded.digest)
+    if old == digest:
+        return digest, False
+    section = _SECTION.format(name=folder.name, digest=digest)
     if old:
-        fresh = text.replace(old, recorded.digest)
+        fresh = text.replace(old, digest)
     elif not re.search(r"(?m)^network\s*:", text):
         fresh = f"{text.rstrip()}\n{section}"
     else:
         hint = "write there: " + " ".join(section.split())
         raise SpecError("`network` says another mode than `replay`", where=str(path), hint=hint)
     jsonfile.write(path, fresh)
-    return True
+    return digest, True
+
+
+def wanted(
+    pip: Sequence[str] | None, npm: Sequence[str] | None, apt: Sequence[str] | None
+) -> Wanted:
+    return Wanted(pip=tuple(pip or ()), npm=tuple(npm or ()), apt=tuple(apt or ()))
 
 
 def _before(folder: Path, world: World) -> Cassette:
@@ -142,15 +192,14 @@ def _before(folder: Path, world: World) -> Cassette:
     return tapes.load(folder, world.depot.store, world.observer.preparing)
 
 
-def _written(folder: Path, entries: tuple[Entry, ...], bodies: Path) -> Digest:
-    if not entries and not (folder / INDEX).exists():
-        if folder.exists():
-            return cassette_digest(folder)
+def _write(folder: Path, entries: tuple[Entry, ...], bodies: Path) -> None:
+    if entries or (folder / INDEX).exists():
+        tapes.write(folder, entries, [bodies])
+    elif not folder.exists():
         raise UserError(
             "nothing was asked of the network: nothing was recorded",
             hint="a task that needs no network is better off with `mode: none`",
         )
-    return tapes.write(folder, entries, [bodies])
 
 
 def _attempt(task: TaskSpec, world: World, folder: Path) -> Attempt:

@@ -69,8 +69,12 @@ def replaying(folder: Path, *answers: tuple[str, bytes], wire: Path = NO_WIRE) -
 
 
 def carried(link: Link, port: int) -> socket.socket:
+    return carried_at(link.folder, port)
+
+
+def carried_at(folder: Path, port: int) -> socket.socket:
     """A connection as `wire` makes it for one that was made to `port` in the box."""
-    fd = os.open(link.folder, os.O_PATH)
+    fd = os.open(folder, os.O_PATH)
     try:
         sock = socket.socket(socket.AF_UNIX)
         sock.settimeout(20)
@@ -81,21 +85,23 @@ def carried(link: Link, port: int) -> socket.socket:
     return sock
 
 
-def trusting(link: Link) -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=str(link.folder / "certificates.pem"))
+def trusting(folder: Path) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=str(folder / "certificates.pem"))
 
 
 class Carried(http.client.HTTPConnection):
     """A client of the standard library's, on a carried connection."""
 
-    def __init__(self, link: Link, host: str, *, tls: bool = False, port: int = 0) -> None:
+    def __init__(self, folder: Path, host: str, *, tls: bool = False, port: int = 0) -> None:
         super().__init__(host)
-        self._link, self._tls, self._to = link, tls, port or (443 if tls else 80)
+        self._folder, self._tls, self._to = folder, tls, port or (443 if tls else 80)
 
     def connect(self) -> None:
-        sock = carried(self._link, self._to)
+        sock = carried_at(self._folder, self._to)
         self.sock = (
-            trusting(self._link).wrap_socket(sock, server_hostname=self.host) if self._tls else sock
+            trusting(self._folder).wrap_socket(sock, server_hostname=self.host)
+            if self._tls
+            else sock
         )
 
 
@@ -110,10 +116,16 @@ class Said:
 def ask(
     link: Link, url: str, method: str = "GET", body: bytes | None = None, **headers: str
 ) -> Said:
+    return ask_at(link.folder, url, method, body, **headers)
+
+
+def ask_at(
+    folder: Path, url: str, method: str = "GET", body: bytes | None = None, **headers: str
+) -> Said:
     """Straight, as a client that knows no proxy."""
     scheme, rest = url.split("://")
     host, slash, path = rest.partition("/")
-    client = Carried(link, host, tls=scheme == "https")
+    client = Carried(folder, host, tls=scheme == "https")
     try:
         client.request(
             method, slash + path, body, {k.replace("_", "-"): v for k, v in headers.items()}

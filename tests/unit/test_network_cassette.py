@@ -106,7 +106,7 @@ def test_the_missing_answer_to_a_question_cannot_be_fetched(tmp_path: Path):
     there = entry("http://a.test/ask", b"answer", method="POST")
     (tmp_path / "tape").mkdir()
     (tmp_path / "tape" / "index.jsonl").write_text(index_text([there]))
-    with pytest.raises(NetworkFault, match="POST http://a.test/ask") as caught:
+    with pytest.raises(NetworkFault, match=r"POST http://a\.test/ask") as caught:
         loaded(tmp_path / "tape")
     assert "stillroom record" in caught.value.hint
 

@@ -3,12 +3,12 @@
 import hashlib
 import http.client
 import json
-import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,7 +35,7 @@ def test_what_was_recorded_is_given_over_tls_that_is_verified(tmp_path: Path):
         assert ask(link, "https://example.test/page?a=1&b=2").body == b"recorded\n"
         assert ask(link, "http://example.test/plain").body == b"plain\n"
     served = [line for line in log_of(tmp_path) if line["event"] == "served"]
-    assert [line["url"] for line in served][0] == PAGE[0]
+    assert served[0]["url"] == PAGE[0]
     assert {line["sha256"] for line in served[:2]} == {hashlib.sha256(PAGE[1]).hexdigest()}
 
 
@@ -57,7 +57,7 @@ def test_what_was_not_is_refused_by_name_and_written_down(tmp_path: Path):
 
 def test_a_client_that_knows_its_proxy_is_answered_the_same(tmp_path: Path):
     with replaying(tmp_path, PAGE, PLAIN, FAR) as link:
-        client = Carried(link, "127.0.0.1", port=3128)
+        client = Carried(link.folder, "127.0.0.1", port=3128)
         client.request("GET", PLAIN[0])
         assert client.getresponse().read() == b"plain\n"
         client.close()
@@ -76,7 +76,7 @@ def tunnelled(link, place: str, path: str) -> bytes:
         said += sock.recv(1)
     assert said.startswith(b"HTTP/1.1 200 ")
     client = http.client.HTTPConnection("example.test")
-    client.sock = trusting(link).wrap_socket(sock, server_hostname="example.test")
+    client.sock = trusting(link.folder).wrap_socket(sock, server_hostname="example.test")
     client.request("GET", path)
     body = client.getresponse().read()
     client.close()
@@ -99,7 +99,7 @@ def test_the_head_of_what_is_known_is_known(tmp_path: Path):
 
 def test_many_requests_come_by_one_connection(tmp_path: Path):
     with replaying(tmp_path, PLAIN) as link:
-        client = Carried(link, "example.test")
+        client = Carried(link.folder, "example.test")
         for _ in range(50):
             client.request("GET", "/plain")
             assert client.getresponse().read() == b"plain\n"
@@ -166,7 +166,9 @@ def test_in_replay_it_has_no_network_at_all(tmp_path: Path):
     with replaying(tmp_path, PLAIN) as link:
         if not link.apart:
             pytest.skip("this kernel gives no empty network")
-        mine, its = (os.stat(f"/proc/{pid}/ns/net").st_ino for pid in ("self", link.process.pid))
+        mine, its = (
+            Path(f"/proc/{pid}/ns/net").stat().st_ino for pid in ("self", link.process.pid)
+        )
         assert mine != its
         assert Path(f"/proc/{link.process.pid}/net/dev").read_text().count(":") == 1
 
@@ -182,16 +184,12 @@ def test_its_end_is_a_fault_and_no_answer(tmp_path: Path):
 
 def test_one_that_cannot_start_is_a_fault_that_says_why(tmp_path: Path):
     settings = Tape(tmp_path / "tape").with_answers(PLAIN)
-    broken = type(settings)(**{**settings_dict(settings), "log": str(tmp_path / "no" / "log")})
+    broken = replace(settings, log=str(tmp_path / "no" / "log"))
     with (
         pytest.raises(NetworkFault, match="No such file"),
         connected(Store(tmp_path / "store"), NO_WIRE, broken),
     ):
         pass
-
-
-def settings_dict(settings) -> dict[str, object]:
-    return {name: getattr(settings, name) for name in settings.__dataclass_fields__}
 
 
 def test_nothing_of_it_stays(tmp_path: Path):

@@ -8,6 +8,7 @@ import pytest
 from sandbox.errors import SpecError
 from sandbox.formats import yamlfile
 from sandbox.formats.taskfile import checks_schema, load_task, task_schema
+from sandbox.model.task import NetworkSpec
 from tests.support.homes import CHECKS, TASK, write_home
 
 HEX = "a" * 40
@@ -128,6 +129,24 @@ MALFORMED: list[tuple[str, str, str, str, str, str]] = [
     ("hex as large as a book", "turns: 5", "turns: 0x" + "f" * 5000, "turns", "", ""),
     ("half a character", "licence: MIT", 'licence: "\\uD800"', "licence", "", ""),
     ("a control character", "licence: MIT", "licence: M\x01T", "licence", "not valid YAML", ""),
+    ("replay of nothing", "clock:\n", "network:\n  mode: replay\nclock:\n", "network:",
+     "needs `cassette`", "stillroom record"),
+    ("replay without its digest", "clock:\n",
+     "network: {mode: replay, cassette: tape}\nclock:\n", "network:", "needs `digest`",
+     "stillroom record"),
+    ("a cassette that nobody plays", "clock:\n", "network:\n  cassette: tape\nclock:\n",
+     "cassette:", "is for `mode: replay`", "change the mode"),
+    ("a digest of the real network", "clock:\n",
+     f"network:\n  mode: open\n  digest: sha256:{'7' * 64}\nclock:\n", "digest: sha256:77",
+     "is for `mode: replay`", "change the mode"),
+    ("a cassette elsewhere", "clock:\n",
+     f"network: {{mode: replay, cassette: ../tape, digest: 'sha256:{'0' * 64}'}}\nclock:\n",
+     "network:", "beside task.yaml", ""),
+    ("a cassette's digest that is none", "clock:\n",
+     "network: {mode: replay, cassette: tape, digest: new}\nclock:\n", "network:",
+     "`new` is not a digest", "64 hex"),
+    ("an unknown key in network", "clock:\n", "network:\n  casette: tape\nclock:\n",
+     "casette:", "unknown key `network.casette`", "`cassette`"),
     ("clock not in UTC", "12:00:00Z", "12:00:00+02:00", "at:", "is not an instant", "UTC"),
     ("clock without seconds", "T12:00:00Z", "T12:00Z", "at:", "is not an instant", "UTC"),
     ("clock with a day only", "2024-05-15T12:00:00Z", "2024-05-15", "at:", "is not an instant",
@@ -346,3 +365,19 @@ def test_the_schemas_name_every_key_and_describe_it_in_the_model_s_words():
         *schema["$defs"],
         *checks_schema()["$defs"],
     }
+
+
+def test_a_network_and_its_cassette_are_part_of_what_a_task_is(tmp_path: Path):
+    def digest(network: str) -> str:
+        return load_task(write_home(tmp_path, TASK + network), "toy-1").digest
+
+    tape = "network: {{mode: replay, cassette: tape, digest: 'sha256:{}'}}\n"
+    found = [digest(n) for n in ("", "network: {mode: none}\n", tape.format("1" * 64))]
+    found += [digest(n) for n in (tape.format("2" * 64), "network: {mode: open}\n")]
+    assert found[0] == found[1]
+    assert len(set(found)) == 4
+
+
+def test_only_what_is_the_same_next_year_can_be_certified():
+    modes = {mode: NetworkSpec(mode=mode).certifiable for mode in ("none", "replay", "open")}
+    assert modes == {"none": True, "replay": True, "open": False}

@@ -21,7 +21,7 @@ from pathlib import Path
 from sandbox.errors import NetworkFault
 from sandbox.model.index import IndexLock
 from sandbox.runtime.base import Box
-from sandbox.runtime.network.index import client_environment, client_mounts
+from sandbox.runtime.network.index.clients import client_environment, client_mounts
 from sandbox.runtime.network.settings import Settings, settings_line
 from sandbox.runtime.ready import readable
 from sandbox.runtime.spec import BoxSpec, Mount
@@ -86,15 +86,14 @@ class Link:
             raise NetworkFault(f"the box cannot be connected: {said or done.exit_code}")
 
     def check(self) -> None:
-        """Raises NetworkFault when the answerer is gone: what a box did without it does not count."""
-        if (status := self.process.poll()) is not None:
-            raise NetworkFault(
-                f"what answers the box's network has ended ({status}){self._words()}"
-            )
+        """Raises NetworkFault when the answerer is gone: what a box did without it does not count.
 
-    def _words(self) -> str:
-        said = self.said.read_text(errors="replace").strip()[-_SAID_CHARACTERS:]
-        return f": {said}" if said else ""
+        It is asked: of a process that is dying the kernel still says that it is there.
+        """
+        if not _asked(self.process, b"\n").get("serving"):
+            said = self.said.read_text(errors="replace").strip()[-_SAID_CHARACTERS:]
+            why = f": {said}" if said else ""
+            raise NetworkFault(f"what answers the box's network has ended{why}")
 
 
 @contextmanager
@@ -154,16 +153,22 @@ def _process(settings: Settings, said: Path) -> Iterator[tuple[subprocess.Popen[
 
 def _told(process: subprocess.Popen[bytes], settings: Settings, said: Path) -> bool:
     """Give it its settings and wait until it listens; returns whether it has no network."""
-    assert process.stdin  # noqa: S101 - for the type checker: PIPE was asked for
-    assert process.stdout  # noqa: S101
-    line = b""
-    with suppress(BrokenPipeError):
-        process.stdin.write(settings_line(settings))
-        process.stdin.flush()
-        if readable([process.stdout], START_SECONDS):
-            line = process.stdout.readline()
-    if not line:
+    answer = _asked(process, settings_line(settings))
+    if not answer:
         why = said.read_text(errors="replace").strip()[-_SAID_CHARACTERS:]
         hint = _INSTALL if "ModuleNotFoundError" in why else ""
         raise NetworkFault(f"the recorded network cannot be started: {why}", hint=hint)
-    return bool(json.loads(line)["apart"])
+    return answer["apart"]
+
+
+def _asked(process: subprocess.Popen[bytes], line: bytes) -> dict[str, bool]:
+    """What it says to that; nothing when it is gone, or takes too long."""
+    assert process.stdin  # noqa: S101 - for the type checker: PIPE was asked for
+    assert process.stdout  # noqa: S101
+    with suppress(BrokenPipeError):
+        process.stdin.write(line)
+        process.stdin.flush()
+        if readable([process.stdout], START_SECONDS) and (answer := process.stdout.readline()):
+            found: dict[str, bool] = json.loads(answer)
+            return found
+    return {}

@@ -40,12 +40,17 @@ def main() -> None:
     log = NetworkLog(Path(settings.log))
     spool = Path(settings.scratch) if settings.mode == "open" else None
     server = Server(listener, answers_for(settings), authority, log, spool=spool)
-    threading.Thread(target=server.serve, daemon=True).start()
-    sys.stdout.write(json.dumps({"ready": True, "apart": apart}) + "\n")
-    sys.stdout.flush()
-    while sys.stdin.buffer.read(1):
-        pass
+    serving = threading.Thread(target=server.serve, daemon=True)
+    serving.start()
+    tell({"apart": apart})
+    while sys.stdin.buffer.readline():
+        tell({"serving": serving.is_alive()})
     os._exit(0)
+
+
+def tell(said: dict[str, bool]) -> None:
+    sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()
 
 
 def answers_for(settings: Settings) -> Answers:
@@ -77,12 +82,10 @@ def _index(settings: Settings, *, sure: bool = False) -> list[Source]:
     """`sure`: only what it has. What it has not may be recorded."""
     if not settings.index:
         return []
-    # Imported only here: parsing what people write takes long to load.
-    from sandbox.formats import indexfile  # noqa: PLC0415
-    from sandbox.runtime.network.index import frozen_index  # noqa: PLC0415
+    # Imported only here: most cassettes have none.
+    from sandbox.runtime.network.index.frozen import open_index  # noqa: PLC0415
 
-    blobs = Path(settings.blobs)
-    index = frozen_index(indexfile.load(Path(settings.index)), lambda sha256: blobs / sha256)
+    index = open_index(Path(settings.index), Path(settings.blobs))
 
     def ask(request: Request) -> Response | None:
         found = index.answer(request)

@@ -32,6 +32,7 @@
 #define BLOCK 16384
 #define DATAGRAM 4096
 #define QUERY_MS 5000
+#define BUSY_MS 10
 #define MOST_LISTENERS 10
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
@@ -81,19 +82,22 @@ static int would_block(void)
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-/* A connection to the server that has said which port it is about, or -1. */
+/* A connection to the server that has said which port it is about, or -1 and why in errno. */
 static int reach(int port)
 {
     char line[32];
     int size = snprintf(line, sizeof line, "wire 1 %d\n", port);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int why;
 
     if (fd < 0)
         return -1;
     if (connect(fd, (struct sockaddr *)&server, sizeof server) == 0 &&
         send(fd, line, size, MSG_NOSIGNAL) == size)
         return fd;
+    why = errno;
     close(fd);
+    errno = why;
     return -1;
 }
 
@@ -142,7 +146,8 @@ static void move(int from, int to, struct pipe *pipe)
     }
 }
 
-static void take_connection(const struct listener *listener)
+/* 0: the server has no time at the moment. The connection waits in the kernel's queue. */
+static int take_connection(const struct listener *listener)
 {
     int near, far, on = 1;
     size_t i;
@@ -150,28 +155,43 @@ static void take_connection(const struct listener *listener)
     for (i = 0; i < MOST_PAIRS && pairs[i].near >= 0; i++)
         ;
     if (i == MOST_PAIRS)
-        return; /* it waits in the kernel's queue */
+        return 1;
+    far = reach(listener->port);
+    if (far < 0 && would_block())
+        return 0;
     near = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (near < 0)
-        return;
+    if (near < 0 || far < 0) {
+        if (near >= 0)
+            reset(near);
+        if (far >= 0)
+            close(far);
+        return 1;
+    }
     /* The server has put together what belongs together: nothing gains by waiting here. */
     setsockopt(near, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    far = reach(listener->port);
-    if (far < 0) {
-        reset(near);
-        return;
-    }
     pairs[i].near = near;
     pairs[i].far = far;
     pairs[i].out.held = pairs[i].back.held = 0;
     pairs[i].out.over = pairs[i].back.over = 0;
     pairs[i].out.told = pairs[i].back.told = 0;
+    return 1;
 }
 
 static void forget(struct query *query)
 {
     close(query->far);
     query->far = -1;
+}
+
+/* Nobody is there to ask: said at once, as the server's failure, or a program would wait for long. */
+static void fail(int number, const struct query *query, unsigned char *asked, size_t size)
+{
+    if (size < 12 || asked[2] & 0x80)
+        return;
+    asked[2] |= 0x80;
+    asked[3] = (asked[3] & 0xf0) | 2;
+    sendto(listeners[number].fd, asked, size, MSG_DONTWAIT, (struct sockaddr *)&query->asker,
+           query->asker_size);
 }
 
 static void take_datagram(int number)
@@ -191,8 +211,10 @@ static void take_datagram(int number)
     if (!query)
         return; /* it will be asked again */
     fresh.far = reach(listeners[number].port);
-    if (fresh.far < 0)
+    if (fresh.far < 0) {
+        fail(number, &fresh, data + 2, size);
         return;
+    }
     fresh.until = now_ms() + QUERY_MS;
     data[0] = size >> 8;
     data[1] = size & 0xff;
@@ -247,7 +269,7 @@ static void serve(void)
     static struct pollfd polls[MOST_LISTENERS + 2 * MOST_PAIRS + MOST_QUERIES];
     struct pollfd *of_pairs = polls + MOST_LISTENERS;
     struct pollfd *of_queries = of_pairs + 2 * MOST_PAIRS;
-    int i, full, waiting;
+    int i, full, waiting, busy = 0;
 
     for (;;) {
         for (full = 1, i = 0; i < MOST_PAIRS; i++) {
@@ -264,11 +286,12 @@ static void serve(void)
             waiting = waiting || queries[i].far >= 0;
         }
         for (i = 0; i < MOST_LISTENERS; i++) {
-            int deaf = i >= listener_count || (full && !listeners[i].datagrams);
+            int deaf = i >= listener_count || ((full || busy) && !listeners[i].datagrams);
             polls[i] = (struct pollfd){deaf ? -1 : listeners[i].fd, POLLIN, 0};
         }
-        if (poll(polls, LENGTH(polls), waiting ? 1000 : -1) < 0)
+        if (poll(polls, LENGTH(polls), busy ? BUSY_MS : waiting ? 1000 : -1) < 0)
             continue;
+        busy = 0;
         for (i = 0; i < MOST_PAIRS; i++)
             if (pairs[i].near >= 0)
                 look_at(&pairs[i], of_pairs[2 * i].revents, of_pairs[2 * i + 1].revents);
@@ -285,8 +308,8 @@ static void serve(void)
                 continue;
             if (listeners[i].datagrams)
                 take_datagram(i);
-            else
-                take_connection(&listeners[i]);
+            else if (!take_connection(&listeners[i]))
+                busy = 1;
         }
     }
 }
