@@ -119,7 +119,6 @@ void answer_signal(const struct seccomp_notif *asked, struct answer *answer);
 int serve(int listener);    /* a thread answers it from now on; 0 or -errno */
 int serve_ready(int spare); /* has so many threads for listeners to come: unfrozen, as its caller */
 int serve_room(void);
-int keep_one_waiting(void); /* so that the next listener needs no new thread */
 int start_thread(void *(*body)(void *), void *argument); /* 0 or -errno */
 void shared_lock(void);
 void shared_unlock(void);
