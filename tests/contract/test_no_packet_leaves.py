@@ -74,7 +74,7 @@ def test_no_packet_leaves_a_box_whatever_a_program_tries(runtime: Runtime, image
         outside.bind("\0" + name)
         outside.listen()
         box.exec(["sh", "-c", f"sleep {marker} > /dev/null 2>&1 &"], seconds=20)
-        assert eventually(lambda: host_processes(marker))
+        assert eventually(lambda: bool(host_processes(marker)))
         with capture(host_processes(marker)[0]) as seen:
             done = box.exec(["python3", "-c", TRIES, name], seconds=60)
             assert done.exit_code == 0, done.stderr.decode()
