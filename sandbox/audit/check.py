@@ -1,7 +1,7 @@
 """The least a task has to prove: the reference solution is worth 1, and nothing is worth less."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sandbox.model.record import Rollout
 from sandbox.model.task import TaskId, TaskSpec
@@ -15,15 +15,21 @@ class Finding:
     problems: tuple[str, ...]
     void: bool = False
     """Something of ours failed: nothing was found out."""
+    advice: tuple[str, ...] = ()
+    """What could be better, though the task is sound."""
 
 
 def findings(
-    tasks: Sequence[TaskSpec], oracle: Sequence[Rollout], nop: Sequence[Rollout]
+    tasks: Sequence[TaskSpec],
+    oracle: Sequence[Rollout],
+    nop: Sequence[Rollout],
+    advice: Mapping[TaskId, tuple[str, ...]] | None = None,
 ) -> list[Finding]:
-    """What the two runs say of each task. Pure."""
+    """What the two runs say of each task, and what else there is to say of it. Pure."""
     by_oracle = {r.task: r for r in oracle}
     by_nop = {r.task: r for r in nop}
-    return [_finding(t, by_oracle[t.id], by_nop[t.id]) for t in tasks]
+    found = [_finding(t, by_oracle[t.id], by_nop[t.id]) for t in tasks]
+    return [replace(f, advice=(advice or {}).get(f.task, ())) for f in found]
 
 
 def _finding(task: TaskSpec, oracle: Rollout, nop: Rollout) -> Finding:

@@ -10,9 +10,12 @@ from sandbox.errors import Fault
 from sandbox.formats import jsonfile
 from sandbox.formats.home import bundled_home
 from sandbox.model.image import ImageLock
+from sandbox.model.instant import seconds_of, written
+from sandbox.model.task import ClockSpec
 from sandbox.rollout import plugins
 from sandbox.runtime.base import Runtime
 from sandbox.runtime.embedded.machine import missing
+from sandbox.runtime.freeze.hold import stillness
 from sandbox.runtime.image.ensure import ensure
 from sandbox.runtime.limits import unheld
 from sandbox.runtime.spec import BoxSpec, Image
@@ -21,6 +24,8 @@ from sandbox.runtime.supplies import Progress
 
 _IMAGE = "python-3.11"
 _NEEDED_GIB = 5
+_AT, _MOST_SECONDS = "2024-05-15T12:00:00Z", 60
+_TELL = "import platform, time; print(platform.python_version(), int(time.time()))"
 _MEND = {
     "embedded": "run as root on Linux (sudo), or use --runtime docker",
     "docker": "apt-get install docker.io, and start dockerd; or use --runtime embedded",
@@ -101,14 +106,20 @@ def _runtime(name: str, store: Store, image: Image | None) -> Examined:
 
 
 def _try_box(name: str, runtime: Runtime, image: Image) -> Examined:
-    with runtime.create(BoxSpec(image=image)) as box:
-        done = box.exec(["python3", "--version"], seconds=60)
+    able = runtime.capabilities()
+    still = None if able.still else stillness(ClockSpec(at=_AT))
+    with runtime.create(BoxSpec(image=image, still=still)) as box:
+        done = box.exec(["python3", "-c", _TELL], seconds=60)
     if done.exit_code != 0:
         return Examined(name=name, ok=False, found=done.stderr.decode())
-    able = runtime.capabilities()
+    version, _, seconds = done.stdout.decode().strip().partition(" ")
+    if still and not 0 <= int(seconds) - seconds_of(_AT) <= _MOST_SECONDS:
+        said = f"the clock of a box says {written(int(seconds))}, and was started at {_AT}"
+        return Examined(name=name, ok=False, found=said)
     root = "rootless" if able.rootless else "a user namespace" if able.user_namespace else "root"
     facts = (
-        f"ran {done.stdout.decode().strip()} in a box",
+        f"ran Python {version} in a box",
+        f"its clock held for {'every program' if still else f'most programs: {able.still}'}",
         f"cgroups {able.cgroups}",
         f"users by {root}",
         f"limits {', '.join(sorted(able.limits))}",

@@ -3,7 +3,20 @@
 import typer
 
 from sandbox._version import __version__
-from sandbox.cli import check, doctor, grade, list_, lock, new, play, record, run, schema, show
+from sandbox.cli import (
+    certify,
+    check,
+    doctor,
+    grade,
+    list_,
+    lock,
+    new,
+    play,
+    record,
+    run,
+    schema,
+    show,
+)
 
 app = typer.Typer(
     name="stillroom",
@@ -38,6 +51,7 @@ app.command("play")(play.play)
 app.command("list")(list_.list_tasks)
 app.command("show")(show.show)
 app.command("check")(check.check)
+app.command("certify")(certify.certify)
 app.command("new")(new.new)
 app.command("schema")(schema.schema)
 app.command("lock")(lock.lock)

@@ -20,7 +20,8 @@ def check(
 ) -> int:
     """Check that the reference solution resolves each task, and that doing nothing does not.
 
-    Exit code 1 when a task is not sound.
+    Exit code 1 when a task is not sound. It also says when a task's clock starts at an awkward
+    instant, or before files were made that a box has.
 
     \b
     Examples:
@@ -28,6 +29,7 @@ def check(
       stillroom check --suite core -j 2
     """
     from sandbox.audit.check import findings
+    from sandbox.audit.pins import advise
     from sandbox.cli import options
     from sandbox.cli.output import print_json, show_findings
     from sandbox.cli.progress import ProgressObserver
@@ -55,7 +57,8 @@ def check(
             with OutFolder(path, manifest) as folder:
                 paths[agent.name] = folder.results_path
                 results[agent.name] = run_suite(chosen, agent, world, folder, Plan(workers=jobs))
-    found = findings(chosen, results["oracle"], results["nop"])
+        advice = advise(chosen, world.depot)
+    found = findings(chosen, results["oracle"], results["nop"], advice)
     if as_json:
         for finding in found:
             print_json(finding)

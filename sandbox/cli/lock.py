@@ -29,6 +29,7 @@ def lock(what: What, name: Name) -> int:
       stillroom lock repo my-task
       stillroom lock task my-task
     """
+    from sandbox.audit.pins import advice
     from sandbox.cli import options
     from sandbox.cli.progress import ProgressObserver
     from sandbox.errors import UserError
@@ -37,6 +38,7 @@ def lock(what: What, name: Name) -> int:
     from sandbox.runtime.supplies import Depot
 
     home, store = Path.cwd(), options.store()
+    notes: list[str] = []
     if not (home / "repos").is_dir():
         raise UserError(
             f"there is no repos/ in {home}", hint="go to the folder that holds task_specs/"
@@ -46,13 +48,17 @@ def lock(what: What, name: Name) -> int:
             pin, changed = lock_repo(store, home, name)
             said = f"{name} commit {pin.commit} tree {pin.tree}"
         elif what is Kind.TASK:
-            changed = lock_task(Depot(store, observer.preparing), load_task(home, name))
+            task = load_task(home, name)
+            changed = lock_task(Depot(store, observer.preparing), task)
+            notes = list(advice(task.clock.at, {}))
             said = f"{name}: {'pinned' if changed else 'is pinned already'}"
         else:
             lock = lock_image(store, home, name, observer.preparing)
             changed = repin_image(home, name, lock.config_digest)
             said = f"{name} {lock.config_digest}"
     print(said)
+    for note in notes:
+        print(f"advice: {note}")
     for path in changed:
         print(f"changed {path}")
     return 0

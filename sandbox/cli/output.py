@@ -10,11 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from sandbox.audit.certify.shelf import Held, Settled
     from sandbox.audit.check import Finding
     from sandbox.model.record import Rollout
     from sandbox.runtime.base import ExecResult
 
 SOME_VOID = 3
+_SIGHTINGS, _BESIDE = 6, 10
+"""How many are shown to a person; --json has all."""
 
 
 def print_json(value: Any) -> None:
@@ -37,7 +40,7 @@ def finish(rollouts: Sequence[Rollout], results: Path, *, as_json: bool) -> int:
     """The end of a run: everything that was asked for, and the exit code."""
     from sandbox.formats.shape import plain
     from sandbox.report.summary import summarize
-    from sandbox.report.tables import reasons, rollouts_table, summary_line
+    from sandbox.report.tables import reasons, rollouts_table, summary_line, warnings
 
     summary = summarize(rollouts)
     if as_json:
@@ -46,7 +49,7 @@ def finish(rollouts: Sequence[Rollout], results: Path, *, as_json: bool) -> int:
         print_json({"summary": plain(summary), "results": str(results)})
     else:
         print_table(rollouts_table(rollouts))
-        for line in reasons(rollouts):
+        for line in (*reasons(rollouts), *warnings(rollouts)):
             print(line)
         print(f"\n{summary_line(summary)}\n{results.absolute()}")
     return SOME_VOID if summary.void else 0
@@ -57,17 +60,21 @@ def show_findings(
 ) -> None:
     """What each run came to, then what that says of each task."""
     from sandbox.report.summary import summarize
-    from sandbox.report.tables import rollouts_table, summary_line
+    from sandbox.report.tables import rollouts_table, summary_line, warnings
 
     for name, rollouts in runs.items():
         print(f"{name}:")
         print_table(rollouts_table(rollouts))
+        for line in warnings(rollouts):
+            print(line)
         print(f"\n{summary_line(summarize(rollouts))}\n{results[name].absolute()}\n")
     for finding in findings:
         word = "void" if finding.void else "NOT SOUND" if finding.problems else "sound"
         print(f"{finding.task}: {word}")
         for problem in finding.problems:
             print(f"  {problem}")
+        for said in finding.advice:
+            print(f"  advice: {said}")
 
 
 def show_output(done: ExecResult) -> None:
@@ -76,3 +83,47 @@ def show_output(done: ExecResult) -> None:
         stream.flush()
         stream.buffer.write(said)
         stream.flush()
+
+
+def show_held(held: Sequence[Held], *, as_json: bool) -> None:
+    """Do the certificates hold?"""
+    for one in held:
+        if as_json:
+            print_json(one)
+            continue
+        print(f"{one.task}: {'DOES NOT HOLD' if one.objections else 'holds'}")
+        for objection in one.objections:
+            print(f"  {one.path}: {objection}")
+
+
+def show_settled(settled: Sequence[Settled], results: Path, *, as_json: bool) -> None:
+    """What varied in which task, with what, and where it is written."""
+    for one in settled:
+        if as_json:
+            print_json(one)
+        else:
+            _show_settled(one)
+    if not as_json:
+        print(f"\n{results.absolute()}")
+
+
+def _show_settled(one: Settled) -> None:
+    found = one.finding
+    word = "void" if found.void else "steady" if found.still else "VARIES"
+    names = " and ".join(t.submission for t in found.told)
+    print(f"{found.task}: {word}" + (f" in {one.runs} runs of {names}" if names else ""))
+    for line in (*found.void, *found.problems):
+        print(f"  {line}")
+    for varied in found.varied:
+        print(f"  {varied.check}: {varied.why}")
+        for seen in varied.sightings[:_SIGHTINGS]:
+            print(f"    {seen.submission} with {seen.shift}: {seen.change}")
+    for varied in found.beside[:_BESIDE]:
+        print(f"  no check: {varied.check}: {varied.why}")
+    if len(found.beside) > _BESIDE:
+        print(f"  no check: {len(found.beside) - _BESIDE} more of them")
+    for what, path in (("certificate", one.certificate), ("changed", one.changed)):
+        if path:
+            print(f"  {what} {path}")
+    if one.changed:
+        print("  the task is another one now: certify it again")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Self
 from sandbox.rollout.observer import Observer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.progress import Progress, TaskID
 
     from sandbox.model.record import Rollout
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
 class ProgressObserver(Observer):
     """Use it in a `with`. Counts, time left, and what is being prepared."""
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool, named: Callable[[Rollout], str] | None = None) -> None:
+        """`named`: what a rollout is called when a number says too little."""
         self._quiet = quiet
+        self._named = named or (lambda rollout: f"{rollout.task} try {rollout.attempt}")
         self._lock = threading.Lock()
         self._bar: Progress | None = None
         self._task: TaskID | None = None
@@ -101,7 +105,7 @@ class ProgressObserver(Observer):
                 self._bar.update(self._task, advance=1, description=counts)
             elif not self._quiet:
                 seconds = rollout.seconds.get("total", 0.0)
-                self._say(f"{rollout.task} try {rollout.attempt}: {word} ({seconds:.1f} s)")
+                self._say(f"{self._named(rollout)}: {word} ({seconds:.1f} s)")
             if rollout.fault:
                 self._say(f"  {rollout.fault.code}: {rollout.fault.message}")
                 if rollout.fault.hint:
@@ -110,7 +114,7 @@ class ProgressObserver(Observer):
     def retried(self, rollout: Rollout) -> None:
         with self._lock:
             message = rollout.fault.message if rollout.fault else ""
-            self._say(f"{rollout.task} try {rollout.attempt}: void, trying again: {message}")
+            self._say(f"{self._named(rollout)}: void, trying again: {message}")
 
     def _say(self, text: str) -> None:
         if self._quiet:

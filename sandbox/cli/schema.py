@@ -14,6 +14,7 @@ class Which(StrEnum):
     REPOS = "repos"
     ROLLOUT = "rollout"
     SUBMISSION = "submission"
+    CERTIFICATE = "certificate"
 
 
 Name = Annotated[Which, typer.Argument(help="Which file or line.")]
@@ -27,6 +28,7 @@ def schema(which: Name = Which.TASK) -> int:
       stillroom schema task > task.schema.json
       stillroom schema rollout
     """
+    from sandbox.audit.certify.certificate import Certificate
     from sandbox.formats.records import SubmissionLine
     from sandbox.formats.repofile import RepoLock
     from sandbox.formats.shape import schema_of
@@ -41,6 +43,7 @@ def schema(which: Name = Which.TASK) -> int:
         Which.REPOS: (RepoLock, "Stillroom repositories: repos/lock.yaml"),
         Which.ROLLOUT: (Rollout, "Stillroom rollout: a line of results.jsonl"),
         Which.SUBMISSION: (SubmissionLine, "Stillroom submission: a line of submissions.jsonl"),
+        Which.CERTIFICATE: (Certificate, "Stillroom certificate: certificates/<id>.json"),
     }
     shape, title = shapes[which]
     print(json.dumps(schema_of(shape, title), indent=1))

@@ -36,6 +36,8 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_SHORTEST_STEP, _LONGEST_STEP = 1e-9, 3600.0
+_SEEDS = 1 << 63
 _MOST_WEIGHT = 1e9
 """Sums of weights stay far from what a float cannot hold."""
 
@@ -147,6 +149,12 @@ def load_task(home: Path, task: str) -> TaskSpec:
     return dataclasses.replace(spec, digest=task_digest(spec))
 
 
+def checks_path(home: Path, task: str) -> Path:
+    """The file that names a task's checks. Raises SpecError."""
+    raw = yamlfile.load(home / "task_specs" / task / "task.yaml", TaskFile)
+    return home / "verifiers" / task / raw.verifier.checks
+
+
 def load_checks(path: Path) -> tuple[CheckSpec, ...]:
     """The named checks, scored ones first. Raises SpecError."""
     doc = yamlfile.open_document(path)
@@ -156,6 +164,18 @@ def load_checks(path: Path) -> tuple[CheckSpec, ...]:
     scored = (CheckSpec(id=_id(c), weight=_weight(c)) for c in raw.scored)
     gates = (CheckSpec(id=c, weight=0.0, gate=True) for c in raw.gates)
     return (*scored, *gates)
+
+
+def check_lines(path: Path) -> dict[str, int]:
+    """Every scored check and gate of a checks.yaml → the line on which it begins."""
+    doc = yamlfile.open_document(path)
+    raw = doc.parse(ChecksFile)
+    groups = {"scored": [_id(c) for c in raw.scored], "gates": list(raw.gates)}
+    return {
+        name: int(doc.where((group, i)).rpartition(":")[2])
+        for group, names in groups.items()
+        for i, name in enumerate(names)
+    }
 
 
 def task_digest(spec: TaskSpec) -> Digest:
@@ -227,6 +247,7 @@ def _task_rules(raw: TaskFile, task: str) -> Iterator[Broken]:
     yield from _solution_rules(raw.solution)
     yield from _verifier_rules(raw.verifier)
     yield from _clock_rules(raw.clock)
+    yield from _random_rules(raw.random)
     yield from _network_rules(raw.network)
     yield from _limit_rules(raw.limits)
 
@@ -263,6 +284,10 @@ def _verifier_rules(raw: VerifierFile) -> Iterator[Broken]:
 
 
 def _clock_rules(raw: ClockSpec) -> Iterator[Broken]:
+    if not _SHORTEST_STEP <= raw.step_seconds <= _LONGEST_STEP:
+        yield ("clock", "step_seconds"), "should be between a nanosecond and an hour", "e.g. 0.001"
+    elif raw.mode != "step" and raw.step_seconds != ClockSpec(at=raw.at).step_seconds:
+        yield ("clock", "step_seconds"), f"means nothing with `mode: {raw.mode}`", "mode: step"
     hint = "write it in UTC, to the second: 2024-05-15T12:00:00Z"
     if not _INSTANT.fullmatch(raw.at):
         yield ("clock", "at"), f"`{raw.at}` is not an instant", hint
@@ -272,8 +297,13 @@ def _clock_rules(raw: ClockSpec) -> Iterator[Broken]:
     except ValueError:
         yield ("clock", "at"), f"`{raw.at}` is no day of the calendar", hint
         return
-    if not 1980 <= year <= 2037:
-        yield ("clock", "at"), "should lie between 1980 and 2037", "archives know no other years"
+    if not 2000 <= year <= 2037:
+        yield ("clock", "at"), "should lie between 2000 and 2037", "files of a box are dated 2000"
+
+
+def _random_rules(raw: RandomSpec) -> Iterator[Broken]:
+    if raw.seed is not None and not 0 <= raw.seed < _SEEDS:
+        yield ("random", "seed"), "should be between 0 and 2^63 - 1", "any of them is as good"
 
 
 def _network_rules(raw: NetworkSpec) -> Iterator[Broken]:

@@ -72,6 +72,8 @@ class Rollout:
     patch_bytes: int = 0
     verdict: VerdictRecord | None = None
     fault: FaultRecord | None = None
+    warning: str = ""
+    """What the verdict was made without, though it counts: see `clock` of evidence.json."""
     network: Literal["none", "replay", "open"] = "none"
     """What the agent's box reached."""
     seconds: Mapping[str, float] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 from sandbox.model.task import CheckSpec
 
@@ -30,14 +31,33 @@ class CheckReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What the box said of itself, measured beside the checks, in their environment."""
+    """What the box said of itself, measured before or beside the checks, in their environment."""
 
+    by: Literal["runner", "static"] = "runner"
+    """`static`: a program of ours without a C library; its numbers are all it tells."""
     clock: Mapping[str, float] = field(default_factory=dict)
     """Name of the way of asking → seconds since the epoch."""
     interfaces: tuple[str, ...] = ()
     reached: tuple[str, ...] = ()
     """Addresses beyond the box that answered or were not refused."""
     settings: Mapping[str, str] = field(default_factory=dict)
+    variables: tuple[str, ...] = ()
+    """Names of what was in its environment."""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    """Whatever else was measured, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldClock:
+    """What was done about the wall clock of a box."""
+
+    at: str
+    """The instant at which it started."""
+    mode: Literal["ticking", "fixed", "step"]
+    coverage: Literal["full", "partial"]
+    """`full`: of every program, however it was started; `partial`: of those that load a C library."""
+    warning: str = ""
+    """Why it was no more than partial."""
 
 
 class Ran(StrEnum):
@@ -60,6 +80,8 @@ class Evidence:
     """Why it was rejected, timed out or crashed."""
     report: Mapping[str, CheckReport] = field(default_factory=dict)
     probes: tuple[Probe, ...] = ()
+    clock: HeldClock | None = None
+    """None: there was no need of a box, or this was written before it was kept."""
     exit_code: int | None = None
     log: str = ""
     """What the run printed, bounded."""

@@ -1,6 +1,7 @@
 """Tables for the terminal."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -113,6 +114,15 @@ def reasons(rollouts: Iterable[Rollout]) -> list[str]:
             found.append(f"{r.task} try {r.attempt}: {r.verdict.reason}")
     # A test's name, and the end of an agent's log, are what somebody else said.
     return [printable(line) for line in found]
+
+
+def warnings(rollouts: Sequence[Rollout]) -> list[str]:
+    """Each once: what one verdict of a run was made without, the others mostly were, too."""
+    counts = Counter(r.warning for r in rollouts if r.warning)
+    return [
+        printable(f"warning: {said}; {count} of {len(rollouts)} verdicts")
+        for said, count in counts.items()
+    ]
 
 
 def _row(r: Rollout) -> tuple[str | Text, ...]:

@@ -128,7 +128,7 @@ class OutFolder:
 
 def _clash(path: Path, what: str, theirs: str, mine: str) -> str:
     if what == "graded":
-        return f"{path} holds verdicts on another submissions file, or on this one as it was"
+        return f"{path} holds verdicts on another submissions file or under other shifts, or as it was before"
     return f"{path} holds a run with {what} `{theirs}`, not `{mine}`"
 
 

@@ -11,7 +11,7 @@ from sandbox.formats import indexfile, jsonfile, yamlfile
 from sandbox.model.task import Digest, TaskSpec
 from sandbox.rollout.folder import RolloutFolder
 from sandbox.rollout.network import LOG, with_index
-from sandbox.rollout.run import Attempt, Stopwatch, World, agent_box
+from sandbox.rollout.run import Attempt, Stopwatch, World, agent_box, standing
 from sandbox.runtime.base import Box, ExecResult
 from sandbox.runtime.freeze.build import programs
 from sandbox.runtime.network import cassette as tapes
@@ -126,7 +126,7 @@ def record(task: TaskSpec, world: World, work: Work, wish: Wish) -> Recorded:
         settings = with_index(settings, before, store.blob(""))
         wire = programs(store).program("wire")
         with connected(store, wire, settings, before.lock) as link:
-            with world.runtime.create(link.joined(agent_box(task, supplies))) as box:
+            with standing(world, task, supplies, link.joined(agent_box(task, supplies))) as box:
                 link.start(box)
                 work(_attempt(task, world, scratch / "rollout"), box)
             link.check()

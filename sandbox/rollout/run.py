@@ -12,6 +12,7 @@ from sandbox.errors import Fault, RuntimeFault
 from sandbox.grading.collect import collect
 from sandbox.grading.judge import judge
 from sandbox.grading.verify import verify
+from sandbox.model.conditions import USUAL, Conditions
 from sandbox.model.record import Ending, FaultRecord, Rollout, Submission, VerdictRecord
 from sandbox.model.step import Observation, Status, Step, Submit, TerminalAction
 from sandbox.model.task import Limits, TaskSpec
@@ -21,6 +22,7 @@ from sandbox.rollout.folder import Recorded, RolloutFolder
 from sandbox.rollout.network import network_of
 from sandbox.rollout.observer import Observer
 from sandbox.runtime.base import Box, Runtime
+from sandbox.runtime.freeze.hold import held, stillness
 from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.supplies import Depot, Supplies
 from sandbox.runtime.terminal import ENVIRONMENT, Terminal
@@ -110,6 +112,8 @@ _ENDINGS = {Status.STOPPED: Ending.BOX_STOPPED, Status.SHELL_LOST: Ending.SHELL_
 a way to try again, and would lose its work."""
 Work = Callable[[Box, Supplies], tuple[int, Ending]]
 """What is done in the agent's box: how many steps it took, and how it ended."""
+Made = Callable[[Supplies], Submission]
+"""A submission that was made elsewhere; the reference solution's comes from the task's supplies."""
 
 
 def rollout(attempt: Attempt, agent: Agent, cancelled: threading.Event) -> Rollout:
@@ -137,27 +141,42 @@ def perform(attempt: Attempt, who: str, work: Work) -> Rollout:
     return replace(record, seconds=attempt.watch.total())
 
 
-def grade(attempt: Attempt, submission: Submission, agent: str) -> Rollout:
+def grade(attempt: Attempt, made: Made, agent: str, conditions: Conditions = USUAL) -> Rollout:
     """A verdict on a submission that was made elsewhere."""
     record = attempt.begun(agent, Ending.GRADED)
     try:
         supplies = attempt.world.depot.supply(attempt.task)
-        record = _graded(attempt, submission, supplies, record)
+        record = _graded(attempt, made(supplies), supplies, record, conditions)
     except Fault as e:
         record = replace(record, fault=_fault(e))
     return replace(record, seconds=attempt.watch.total())
 
 
 def agent_box(task: TaskSpec, supplies: Supplies) -> BoxSpec:
-    """The box an agent works in: the image and the repository, and nothing else of the task."""
+    """The box an agent works in: the image, the repository and the clock, and nothing else of the task.
+
+    The clock ticks, whatever the verifier's does: somebody works there.
+    """
     return BoxSpec(
         image=supplies.image,
         seeds=(supplies.seed,),
         limits=task.limits,
         env={**ENVIRONMENT, **task.env},
         workdir=task.workdir,
+        still=stillness(replace(task.clock, mode="ticking")),
         labels={"task": task.id, "role": "agent"},
     )
+
+
+@contextmanager
+def standing(world: World, task: TaskSpec, supplies: Supplies, spec: BoxSpec) -> Iterator[Box]:
+    """The agent's box, its clock held as well as this machine can."""
+    strict, now = task.clock.strict, world.clocks.wall
+    with (
+        held(spec, world.runtime, supplies.scratch, strict=strict, now=now) as hold,
+        world.runtime.create(hold.spec) as box,
+    ):
+        yield box
 
 
 def _opening(attempt: Attempt, supplies: Supplies, cancelled: threading.Event) -> Opening:
@@ -179,11 +198,10 @@ def _agent_part(
 ) -> tuple[Submission, Rollout]:
     with ExitStack() as stack:
         with attempt.phase("box"):
-            spec = agent_box(attempt.task, supplies)
-            link = stack.enter_context(
-                network_of(attempt.task, attempt.world.depot, attempt.folder.path)
-            )
-            box = stack.enter_context(attempt.world.runtime.create(link.joined(spec)))
+            task, world = attempt.task, attempt.world
+            link = stack.enter_context(network_of(task, world.depot, attempt.folder.path))
+            spec = link.joined(agent_box(task, supplies))
+            box = stack.enter_context(standing(world, task, supplies, spec))
             link.start(box)
         with attempt.phase("agent"):
             steps, ending = work(box, supplies)
@@ -237,7 +255,11 @@ def _bounded(action: TerminalAction, limits: Limits, left: float) -> TerminalAct
 
 
 def _graded(
-    attempt: Attempt, submission: Submission, supplies: Supplies, record: Rollout
+    attempt: Attempt,
+    submission: Submission,
+    supplies: Supplies,
+    record: Rollout,
+    conditions: Conditions = USUAL,
 ) -> Rollout:
     attempt.folder.write_patch(submission.patch)
     record = replace(
@@ -252,10 +274,13 @@ def _graded(
             attempt.world.runtime,
             supplies,
             now=attempt.world.clocks.wall,
+            conditions=conditions,
+            ticks=attempt.world.clocks.ticks,
         )
     attempt.watch.seconds["checks"] = evidence.seconds
     attempt.folder.write_evidence(evidence)
-    return replace(record, verdict=verdict_record(attempt.task, evidence))
+    warning = evidence.clock.warning if evidence.clock else ""
+    return replace(record, verdict=verdict_record(attempt.task, evidence), warning=warning)
 
 
 def verdict_record(task: TaskSpec, evidence: Evidence) -> VerdictRecord:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from sandbox.errors import Fault
 from sandbox.formats.records import SubmissionLine
+from sandbox.model.conditions import USUAL, Conditions
 from sandbox.model.record import Ending, Rollout, Submission
 from sandbox.model.task import TaskId, TaskSpec
 from sandbox.rollout import command
 from sandbox.rollout.agent import Agent
 from sandbox.rollout.executor import Job, execute
 from sandbox.rollout.outdir import OutFolder
-from sandbox.rollout.run import Attempt, Stopwatch, World, grade, perform, rollout
+from sandbox.rollout.run import Attempt, Made, Stopwatch, World, grade, perform, rollout
 from sandbox.runtime.base import Box, Runtime
 from sandbox.runtime.store import Store
 from sandbox.runtime.supplies import Supplies
@@ -26,6 +27,18 @@ class Plan:
     workers: int = 1
     retries: int = 1
     attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One submission to be graded."""
+
+    task: TaskSpec
+    attempt: int
+    agent: str
+    """Who made it."""
+    made: Made
+    conditions: Conditions = USUAL
 
 
 def run_suite(
@@ -54,16 +67,26 @@ def grade_all(
 ) -> list[Rollout]:
     """A verdict on each submission."""
 
-    def job(line: SubmissionLine) -> Job:
-        task = tasks[TaskId(line.task)]
+    def case(line: SubmissionLine) -> Case:
+        made = Submission(task=TaskId(line.task), patch=line.data)
+        task = tasks[made.task]
+        return Case(task=task, attempt=line.attempt, agent=line.agent, made=lambda _: made)
 
+    return grade_cases([case(line) for line in lines], world, out, plan)
+
+
+def grade_cases(cases: Sequence[Case], world: World, out: OutFolder, plan: Plan) -> list[Rollout]:
+    """A verdict on each submission, each under its own conditions."""
+
+    def job(case: Case) -> Job:
         def run() -> Rollout:
-            made = Submission(task=task.id, patch=line.data)
-            return grade(_attempt(task, line.attempt, world, out), made, line.agent)
+            attempt = _attempt(case.task, case.attempt, world, out)
+            return grade(attempt, case.made, case.agent, case.conditions)
 
-        return Job(task=task.id, attempt=line.attempt, run=run)
+        return Job(task=case.task.id, attempt=case.attempt, run=run)
 
-    jobs = [job(line) for line in lines]
+    tasks = {case.task.id: case.task for case in cases}
+    jobs = [job(case) for case in cases]
     return _execute(jobs, list(tasks.values()), world, out, plan, threading.Event())
 
 

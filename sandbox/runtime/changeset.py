@@ -8,12 +8,14 @@ import hashlib
 import os
 import stat
 import tarfile
+import time
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import upper
+from sandbox.runtime.freeze.axis import Axis
 from sandbox.runtime.spec import BoxSpec, Snapshot
 
 WHITEOUT = ".wh."
@@ -34,11 +36,13 @@ def write(
     *,
     leave_out: frozenset[str] = frozenset(),
     root: int = 0,
+    axis: Axis | None = None,
 ) -> Snapshot:
     """Write what differs from `lowers` to the file `tar`.
 
     `folder`: a descriptor of the upper folder. `leave_out`: paths that are no change, as
-    "/workspace". `root`: the owner on the disk that is root in the box.
+    "/workspace". `root`: the owner on the disk that is root in the box. `axis`: of its own clock, by
+    which files are dated.
     Raises RuntimeFault when the files together claim more than the disk limit: a file with holes
     can say it has any size.
     """
@@ -52,7 +56,7 @@ def write(
             encoding="utf-8",
             errors="surrogateescape",
         ) as out:
-            writer = _Writer(out, spec.limits.disk_mib << 20, root)
+            writer = _Writer(out, spec.limits.disk_mib << 20, root, axis)
             for entry in upper.walk(folder, lowers):
                 if "/" + os.fsdecode(entry.path) not in leave_out or not _bare(entry):
                     writer.add(entry)
@@ -124,10 +128,12 @@ def _bare(entry: upper.Entry) -> bool:
 
 
 class _Writer:
-    def __init__(self, out: tarfile.TarFile, most: int, root: int) -> None:
+    def __init__(self, out: tarfile.TarFile, most: int, root: int, axis: Axis | None) -> None:
         self._out = out
         self._left = self._most = most
         self._root = root
+        self._axis = axis
+        self._real_ns = time.time_ns()
         self._names: dict[tuple[int, int], str] = {}
         """Files with several names: the first that was written."""
 
@@ -160,7 +166,10 @@ class _Writer:
         info = tarfile.TarInfo(name)
         info.mode = stat.S_IMODE(found.st_mode)
         info.uid, info.gid = found.st_uid - self._root, found.st_gid - self._root
-        seconds, rest = divmod(found.st_mtime_ns, 1_000_000_000)
+        when = found.st_mtime_ns
+        if self._axis:
+            when = self._axis.shown_ns(when, self._real_ns)
+        seconds, rest = divmod(when, 1_000_000_000)
         info.mtime = seconds
         if rest:
             info.pax_headers = {"mtime": f"{seconds}.{rest:09}"}

@@ -7,6 +7,7 @@
 
 A box is a dict of files and a function that answers for every program. Files come from the seeds
 and from `put`; `rm -rf --` and `test -d` work on them, and the function may change them. The
+clock of one that should have its own stands where it starts: `date +%s` and the probe tell it. The
 terminal's other end is a thread that reads what `sandbox.runtime.terminal` sends: it asks the
 function for each command, knows `cd DIR` and `exit N`, and ends at ^C what was answered with the
 exit code None.
@@ -26,6 +27,7 @@ from typing import Self
 from sandbox.errors import RuntimeFault
 from sandbox.formats.digest import Entry
 from sandbox.model.task import Digest
+from sandbox.runtime import fakestill
 from sandbox.runtime.base import STATUS_BYTES, Capabilities, Change, ExecResult, Scope, Stats
 from sandbox.runtime.fakepty import FakePty
 from sandbox.runtime.fakeshell import NOT_FOUND, UNANSWERED
@@ -49,6 +51,8 @@ class Call:
     """What was added to the box's environment for it."""
     input: bytes = b""
     seconds: float | None = None
+    user: str | None = None
+    """If it is not the box's own."""
     typed: bool = False
     """Did it come through the terminal?"""
 
@@ -68,12 +72,16 @@ def no_reply(box: "FakeBox", call: Call) -> None:
 class FakeRuntime:
     name = "fake"
 
-    def __init__(self, reply: Reply = no_reply) -> None:
+    def __init__(self, reply: Reply = no_reply, *, still: str = "") -> None:
+        """still: why its boxes can have no clock of their own, if they cannot."""
+        self._still = still
         self.boxes: list[FakeBox] = []
         """Every box that was made, destroyed ones included: look at their `calls`."""
         self._reply = reply
 
     def create(self, spec: BoxSpec) -> "FakeBox":
+        if spec.still and self._still:
+            raise RuntimeFault(f"this box can have no clock of its own: {self._still}")
         box = FakeBox(f"fake-{len(self.boxes) + 1}", spec, self._reply, self.create)
         self.boxes.append(box)
         box.reset()
@@ -88,6 +96,7 @@ class FakeRuntime:
             rootless=True,
             freeze=False,
             snapshot=True,
+            still=self._still,
         )
 
     def ensure_image(self, image: Image) -> None:
@@ -138,7 +147,8 @@ class FakeBox:
         self._require(stopped=self._stopped)
 
         def ask(command: str, where: str) -> ExecResult | None:
-            return self.answer(Call(argv=("bash", "-c", command), cwd=where, typed=True))
+            call = Call(argv=("bash", "-c", command), cwd=where, typed=True)
+            return self.answer(call) or fakestill.told(self.spec, call.argv)
 
         pty = FakePty(ask, cwd or self.spec.workdir)
         self._ptys.append(pty)
@@ -156,11 +166,13 @@ class FakeBox:
         trusted: bool = False,
         output_bytes: int = STATUS_BYTES,
     ) -> ExecResult:
-        del user, trusted
+        del trusted
         self._require(stopped=self._stopped)
         where = cwd or self.spec.workdir
-        call = Call(argv=tuple(argv), cwd=where, env=env or {}, input=input, seconds=seconds)
-        done = self.answer(call) or self._known(call)
+        call = Call(
+            argv=tuple(argv), cwd=where, env=env or {}, input=input, seconds=seconds, user=user
+        )
+        done = self.answer(call) or fakestill.told(self.spec, argv) or self._known(call)
         if done.timed_out:
             self.stop()
         return replace(
@@ -227,6 +239,7 @@ class FakeBox:
             seeds=tuple(seed.folder.name for seed in self.spec.seeds),
             tar=tar,
             sha256=hashlib.sha256(data).hexdigest(),
+            clock_ns=self.spec.still.at_ns if self.spec.still else None,
         )
 
     def fork(self) -> "FakeBox":

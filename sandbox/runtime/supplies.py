@@ -1,8 +1,10 @@
 """Everything a task needs, had and verified before it starts: image, repository, hidden tests."""
 
+import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from sandbox.runtime.image.ensure import ensure
 from sandbox.runtime.network import cassette
 from sandbox.runtime.network.cassette import Cassette
 from sandbox.runtime.repo.patch import make_patch
-from sandbox.runtime.repo.pins import Pinned, Repos, read_files
+from sandbox.runtime.repo.pins import Pinned, Repos, committed, read_files
 from sandbox.runtime.repo.worktree import seed
 from sandbox.runtime.spec import Image, Seed
 from sandbox.runtime.store import Store
@@ -29,6 +31,12 @@ _REMEMBERED = 64
 
 Progress = Callable[[str, int, int], None]
 """What is being done, how much of it is done, how much there is."""
+
+
+@contextmanager
+def temporary() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +51,8 @@ class Supplies:
     bundle: bytes
     """A tar of the hidden tests, relative to the working directory."""
     runner: bytes
+    scratch: Callable[[], AbstractContextManager[Path]] = temporary
+    """Makes a folder for what a box is shown of this machine; gone afterwards."""
 
 
 class Depot:
@@ -78,6 +88,7 @@ class Depot:
             base=tuple(read_files(repo, task.submission.paths, missing_ok=True)),
             bundle=pack(self.bundle(task)),
             runner=locate(home, f"verifiers/_runners/run_{task.verifier.runner}.py").read_bytes(),
+            scratch=self.store.scratch,
         )
 
     def image(self, home: Path, name: str, digest: str) -> Image:
@@ -96,6 +107,19 @@ class Depot:
                 retry=False,
             )
         return self._images.setdefault(digest, image)
+
+    def newest(self, task: TaskSpec) -> dict[str, int]:
+        """When the newest file was made of what a box starts with: in seconds since the epoch.
+
+        What is put there later is dated 2000, before any task's clock.
+        """
+        home = Path(task.home)
+        lock = jsonfile.load(locate(home, f"repos/images/{task.image.name}.lock.json"), ImageLock)
+        repo = self._repos_of(home).ensure(task.repo)
+        return {
+            f"image `{task.image.name}`": lock.epoch,
+            f"repository `{task.repo.name}`": committed(repo),
+        }
 
     def bundle(self, task: TaskSpec) -> list[Entry]:
         """The hidden tests, if they are what the task pins."""

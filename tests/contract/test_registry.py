@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import json
-import os
 import shutil
 import signal
 import socket
@@ -30,6 +29,7 @@ from sandbox.runtime.image.skopeo import Bounds, is_loopback
 from sandbox.runtime.image.stored import layer_tar
 from sandbox.runtime.store import Store
 from sandbox.runtime.supplies import Depot
+from tests.support.absent import absent
 from tests.support.registries import (
     LAYER_TYPE,
     Registry,
@@ -46,8 +46,8 @@ SHORT = Bounds(stall_seconds=0.5)
 ROOT = Path(__file__).parents[2]
 
 lacking = [name for name in ("skopeo", "docker-registry") if not shutil.which(name)]
-if lacking and os.environ.get("CI") != "true":
-    pytest.skip(f"not installed: {', '.join(lacking)}", allow_module_level=True)
+if lacking:
+    absent(f"not installed: {', '.join(lacking)}", module=True)
 
 
 class Heard(list[str]):
@@ -367,6 +367,7 @@ from sandbox.formats import jsonfile
 from sandbox.model.image import ImageLock
 from sandbox.runtime.image.ensure import ensure
 from sandbox.runtime.store import Store
+from tests.support.absent import absent
 folder = pathlib.Path(sys.argv[1])
 lock = jsonfile.load(folder / "lock.json", ImageLock)
 ensure(Store(folder / "store"), lock, lambda text, done, total: None)

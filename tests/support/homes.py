@@ -8,8 +8,9 @@ from sandbox.formats.digest import Entry, folder_entries, tree_digest
 from sandbox.formats.taskfile import load_task
 from sandbox.model.task import CheckSpec, Digest, Limits, TaskSpec
 from sandbox.runtime.fake import NO_IMAGE
+from sandbox.runtime.freeze.preload import LIBRARY
 from sandbox.runtime.repo.pins import Pinned
-from sandbox.runtime.spec import Seed
+from sandbox.runtime.spec import Image, ImageLayer, Seed
 from sandbox.runtime.supplies import Depot, Supplies
 from sandbox.runtime.tarball import pack
 
@@ -113,6 +114,15 @@ def some_supplies(task: TaskSpec, folder: Path) -> Supplies:
         bundle=pack([Entry("tests/test_a.py", "file", b"def test_one(): ...\n")]),
         runner=RUNNER,
     )
+
+
+def with_library(folder: Path) -> Image:
+    """An image that has libfaketime, in one layer that is `folder`."""
+    path = folder / LIBRARY.lstrip("/")
+    path.parent.mkdir(parents=True)
+    path.symlink_to("/elsewhere/in/the/image.so")
+    layer = ImageLayer(diff_id=NO_IMAGE.digest, tar=folder / "tar", folder=folder)
+    return replace(NO_IMAGE, layers=(layer,))
 
 
 class GivenDepot(Depot):

@@ -5,14 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from sandbox.runtime.store import Store
 from tests.support.jobs import Terminal
-
-# Shared machines have no even speed: a deadline would fail tests for the neighbour's work.
-settings.register_profile("unit", max_examples=25, deadline=None)
-settings.load_profile("unit")
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """The shipped fake keeps what of a runtime's promises it can keep without running anything."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from sandbox.formats.digest import Entry
 from sandbox.model.step import Keys, Run, Status
 from sandbox.runtime.base import ExecResult, Runtime
 from sandbox.runtime.fake import NO_IMAGE, Call, FakeBox, FakeRuntime, Reply, no_reply, said
-from sandbox.runtime.spec import BoxSpec
+from sandbox.runtime.spec import BoxSpec, Stillness
 from sandbox.runtime.tarball import pack, read
 from sandbox.runtime.terminal import Terminal
 from tests.support.homes import a_seed
@@ -214,3 +216,19 @@ def test_a_terminal_leaves_no_file_descriptor_behind():
         with a_box(echo) as box, a_terminal(box) as terminal:
             terminal.do(Run("exit 1"))
     assert eventually(lambda: descriptors() <= before)
+
+
+def test_a_box_with_a_clock_of_its_own_tells_it_and_keeps_it_in_a_snapshot(tmp_path: Path):
+    still = Stillness(at_ns=1_715_774_400 * 10**9)
+    box = FakeRuntime().create(replace(SPEC, still=still))
+    assert box.exec(["date", "+%s"], seconds=5).stdout == b"1715774400\n"
+    told = json.loads(box.exec(["/.stillroom/still", "probe", "1", "2"], seconds=5).stdout)
+    assert (told["raw_time"], told["child"]) == (still.at_ns, still.at_ns)
+    assert box.snapshot(tmp_path / "tar").clock_ns == still.at_ns
+    with a_terminal(box) as terminal:
+        assert terminal.do(Run("date +%s")).output == "1715774400\n"
+
+
+def test_a_box_on_the_machine_s_clock_tells_no_time(tmp_path: Path):
+    assert a_box().exec(["/.stillroom/still", "probe", "1", "2"], seconds=5).exit_code == 127
+    assert a_box().snapshot(tmp_path / "tar").clock_ns is None

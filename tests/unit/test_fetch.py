@@ -10,9 +10,7 @@ from typing import ClassVar
 import pytest
 
 from sandbox.errors import ImageFault, NetworkFault
-from sandbox.model.task import ClockSpec
 from sandbox.runtime.fetch import download, fetch, pypi_url
-from sandbox.runtime.freeze.preload import LIBRARY, frozen_environment, instant
 from sandbox.runtime.store import Store
 
 DATA = bytes(range(256)) * 500
@@ -154,14 +152,3 @@ def test_the_index_tells_where_a_file_is(server: str):
     for odd in ("nonsense/a", "simple/odd"):
         with pytest.raises(NetworkFault):
             pypi_url(odd.split("/")[1], "b", index=f"{server}/{odd.split('/')[0]}")
-
-
-def test_the_frozen_clock_is_a_distance_to_the_task_s_instant():
-    clock = ClockSpec(at="2024-05-15T12:00:00Z")
-    assert instant(clock) == 1715774400
-    env = frozen_environment(clock, now=1715774400 + 100.25)
-    assert env["FAKETIME"] == "-100.250000s"
-    assert frozen_environment(clock, now=1715774400 - 3)["FAKETIME"] == "+3.000000s"
-    assert env["LD_PRELOAD"] == LIBRARY
-    assert env["SOURCE_DATE_EPOCH"] == "1715774400"
-    assert env["PYTHONHASHSEED"] == "0"

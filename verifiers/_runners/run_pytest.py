@@ -7,6 +7,7 @@ be imported, and that code comes last on the search path.
 
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -20,6 +21,15 @@ Tell = Callable[[dict[str, Any]], None]
 _MESSAGE_CHARACTERS = 1000
 _BEYOND = ("192.0.2.1", 80)
 """An address of TEST-NET-1 (RFC 5737): nobody's, so trying it reaches nobody."""
+_DATE = ("/bin/date", "+%s")
+_RAW = """\
+import ctypes, platform
+number = {"x86_64": 228, "aarch64": 113}[platform.machine()]
+now = (ctypes.c_int64 * 2)()
+assert ctypes.CDLL(None).syscall(number, 0, now) == 0
+print(now[0] + now[1] / 1e9)
+"""
+_ADDR_NO_RANDOMIZE = 0x0040000
 
 
 class Recorder:
@@ -39,6 +49,18 @@ class Recorder:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self._tell({"uncollected": report.nodeid, "message": _message(report)})
+
+
+class Shuffler:
+    """Runs the tests in an order drawn with a seed, whatever any other plugin wants."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items.sort(key=lambda item: item.nodeid)
+        random.Random(self._seed).shuffle(items)
 
 
 def _summary(nodeid: str, phases: list[pytest.TestReport]) -> dict[str, Any]:
@@ -70,22 +92,64 @@ def _message(report: pytest.TestReport | pytest.CollectReport) -> str:
     return text.encode("utf-8", "backslashreplace").decode()[:_MESSAGE_CHARACTERS]
 
 
-def probe() -> dict[str, Any]:
-    """What this box says of its clock, network and settings."""
+def probe(*, draw: bool, raw: bool) -> dict[str, Any]:
+    """What this box says of its clock, network and settings.
+
+    draw: chance is held, so tell of it; raw: ask the kernel itself for the time, too.
+    """
     with open("/proc/net/dev", encoding="ascii") as f:
         interfaces = sorted(line.split(":")[0].strip() for line in f if ":" in line)
-    asked = subprocess.run(["date", "+%s.%N"], capture_output=True, text=True, check=False)
+    umask = os.umask(0)
+    os.umask(umask)
+    settings = {
+        "TZ": os.environ.get("TZ", ""),
+        "LANG": os.environ.get("LANG", ""),
+        "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", ""),
+        "hash_randomization": str(sys.flags.hash_randomization),
+        "encoding": sys.getfilesystemencoding(),
+        "hostname": socket.gethostname(),
+        "user": f"{os.getuid()}:{os.getgid()}",
+        "umask": f"{umask:03o}",
+        "aslr": "off" if _fixed_layout() else "on",
+    }
+    if draw:
+        settings["drawn"] = os.getrandom(8).hex()
+    numbers: dict[str, float] = {
+        "cpus": os.cpu_count() or 0,
+        "usable_cpus": len(os.sched_getaffinity(0)),
+    }
+    if raw:
+        numbers["raw_clock"] = _said_by(sys.executable, "-I", "-S", "-c", _RAW)
     return {
-        "clock": {"python": time.time(), "date": float(asked.stdout or "nan")},
+        "clock": {
+            "python": time.time(),
+            "date": _said_by(*_DATE),
+            "date_bare": _said_by(*_DATE, env={}),
+        },
         "interfaces": interfaces,
         "reached": [f"{_BEYOND[0]}:{_BEYOND[1]}"] if _reachable() else [],
-        "settings": {
-            "TZ": os.environ.get("TZ", ""),
-            "LANG": os.environ.get("LANG", ""),
-            "hash_randomization": str(sys.flags.hash_randomization),
-            "hostname": socket.gethostname(),
-        },
+        "settings": settings,
+        "variables": sorted(os.environ),
+        "numbers": numbers,
     }
+
+
+def _said_by(*program: str, env: dict[str, str] | None = None) -> float:
+    """The number that another program prints; -1 for none."""
+    asked = subprocess.run(program, capture_output=True, text=True, check=False, env=env)
+    try:
+        return float(asked.stdout)
+    except ValueError:
+        return -1.0
+
+
+def _fixed_layout() -> bool:
+    """Is this program laid out in memory as every other run of it is?"""
+    try:
+        with open("/proc/self/personality", encoding="ascii") as f:
+            return bool(int(f.read(), 16) & _ADDR_NO_RANDOMIZE)
+    except OSError:
+        return False
 
 
 def _reachable() -> bool:
@@ -108,15 +172,19 @@ def main() -> None:
         out.write(json.dumps(record) + "\n")
         out.flush()
 
-    tell({"probe": probe()})
+    draw, raw = plan["draw"], plan["raw"]
+    plugins: list[object] = [Recorder(tell)]
+    if plan["order"] is not None:
+        plugins.append(Shuffler(plan["order"]))
+    tell({"probe": probe(draw=draw, raw=raw)})
     os.environ.update(plan["environment"])
     sys.path += [p for p in plan["environment"].get("PYTHONPATH", "").split(":") if p]
     os.chdir(plan["workdir"])
     began = time.monotonic()
     options = ["-c", plan["ini"], "--rootdir", plan["workdir"], "--confcutdir", plan["workdir"]]
     quiet = ["-p", "no:cacheprovider", "-q", "--tb=short", "--color=no"]
-    status = pytest.main([*options, *quiet, *plan["arguments"]], plugins=[Recorder(tell)])
-    tell({"probe": probe()})
+    status = pytest.main([*options, *quiet, *plan["arguments"]], plugins=plugins)
+    tell({"probe": probe(draw=draw, raw=False)})
     tell({"end": int(status), "seconds": round(time.monotonic() - began, 3)})
     out.close()
     # Threads and exit hooks of the code under test have nothing left to say.

@@ -8,7 +8,7 @@ from typing import Literal
 from sandbox.audit.conformance.bench import Bench
 from sandbox.runtime.base import Capabilities, DiskKind, Held
 
-Need = Held | Literal["freeze", "snapshot", "disk: watch", "disk: tmpfs", "disk: loop"]
+Need = Held | Literal["freeze", "snapshot", "still", "disk: watch", "disk: tmpfs", "disk: loop"]
 Function = Callable[[Bench], None]
 
 
@@ -48,7 +48,11 @@ class Group:
 
 def lacks(check: Check, found: Capabilities) -> str:
     """What the check needs and the runtime does not have here; empty when it can be run."""
-    missing = [need for need in check.needs if not _has(need, found)]
+    missing = [
+        f"{need} ({found.still})" if need == "still" else need
+        for need in check.needs
+        if not _has(need, found)
+    ]
     return f"this runtime does not hold here: {', '.join(missing)}" if missing else ""
 
 
@@ -62,6 +66,8 @@ def _has(need: Need, found: Capabilities) -> bool:
         return found.freeze
     if need == "snapshot":
         return found.snapshot
+    if need == "still":
+        return not found.still
     if need in kinds:
         return kinds[need] in found.disk
     return need in found.limits

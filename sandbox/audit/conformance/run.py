@@ -11,6 +11,7 @@ from typing import Literal
 
 from sandbox.audit.conformance import (
     archives,
+    clock,
     confinement,
     facts,
     files,
@@ -64,6 +65,7 @@ _GROUPS = (
     confinement.GROUP,
     facts.GROUP,
     limits.GROUP,
+    clock.GROUP,
     state.GROUP,
     snapshots.GROUP,
     lifetime.GROUP,

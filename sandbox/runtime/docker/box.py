@@ -70,6 +70,7 @@ class DockerBox:
 
     def _begin(self) -> None:
         self._stopped = False
+        self._stopped_ns: int | None = None
         self._frozen = False
         self._told = self._last = facts.NOTHING
         self._fatal = ""
@@ -173,7 +174,13 @@ class DockerBox:
     def snapshot(self, tar: Path) -> Snapshot:
         with self._standing_still(), self._container.open_upper() as folder:
             made = made_paths(self.spec)
-            return changeset.write(folder, self._lowers(), self.spec, tar, leave_out=made)
+            clock = self._clock_ns()
+            held = self._container.held
+            axis = held.axis if held else None
+            taken = changeset.write(
+                folder, self._lowers(), self.spec, tar, leave_out=made, axis=axis
+            )
+            return replace(taken, clock_ns=clock)
 
     def fork(self) -> "DockerBox":
         return self._home.fork(self)
@@ -204,7 +211,7 @@ class DockerBox:
     def kill_all(self) -> None:
         channel = self._container.channel
         if channel is not None:
-            programs.ask(channel, server.KILL, ANSWER_SECONDS)
+            programs.ask(channel, server.KILL, ANSWER_SECONDS, b"%d" % self._container.parent)
         else:
             kill = ["sh", "-c", "kill -KILL -1"]
             self.exec(kill, seconds=ANSWER_SECONDS, user=ROOT, cwd="/", trusted=True)
@@ -219,7 +226,8 @@ class DockerBox:
         if not self._stopped:
             now = self._measure()
             self._last = now
-        return replace(now, disk_bytes=self._container.disk_bytes())
+        processes = max(0, now.processes - self._container.tasks)
+        return replace(now, processes=processes, disk_bytes=self._container.disk_bytes())
 
     def reached(self) -> str:
         fatal = "" if self._fatal_told else self._fatal
@@ -231,6 +239,8 @@ class DockerBox:
         return limits.join([limits.reached(before, self._told, self.spec.limits), fatal])
 
     def stop(self) -> None:
+        if not self._stopped:
+            self._stopped_ns = time.monotonic_ns()
         self._stopped = True
         self._container.kill()
 
@@ -303,6 +313,13 @@ class DockerBox:
             return facts.parse(programs.ask(channel, server.FACTS, ANSWER_SECONDS))
         said = self.exec(facts.ASK, seconds=ANSWER_SECONDS, user=ROOT, cwd="/", trusted=True)
         return facts.parse(said.stdout)
+
+    def _clock_ns(self) -> int | None:
+        """What its own clock says, which stands when it was stopped."""
+        held = self._container.held
+        if held is None:
+            return None
+        return held.axis.now_ns(self._stopped_ns or time.monotonic_ns())
 
     def _lowers(self) -> list[str]:
         return [str(folder) for folder in self.spec.lowers]

@@ -8,6 +8,7 @@ from docker.types import LogConfig, Mount, Ulimit
 
 from sandbox.errors import RuntimeFault
 from sandbox.model.task import Limits
+from sandbox.runtime.docker import still
 from sandbox.runtime.docker.engine import Allowed, Engine, faults
 from sandbox.runtime.docker.main import command
 from sandbox.runtime.spec import BoxSpec
@@ -45,13 +46,15 @@ def create(
     labels: dict[str, str],
     seccomp: str,
     allowed: Allowed,
+    held: still.Held | None = None,
 ) -> str:
     """The id of a new container: its first process is ours, root whoever programs run as."""
+    first = command(spec.umask)
     with faults("create a box"):
         answer = engine.api.create_container(
             image,
             name=f"stillroom-{secrets.token_hex(6)}",
-            entrypoint=command(),
+            entrypoint=held.first(first) if held else first,
             command=[],
             user=ROOT,
             hostname=spec.hostname,
@@ -61,33 +64,36 @@ def create(
             environment=environment(spec),
             labels={**spec.labels, **labels},
             healthcheck={"test": ["NONE"]},
-            host_config=host_config(engine, spec, seccomp, allowed),
+            host_config=host_config(engine, spec, seccomp, allowed, held),
         )
     return str(answer["Id"])
 
 
-def host_config(engine: Engine, spec: BoxSpec, seccomp: str, allowed: Allowed) -> Any:
+def host_config(
+    engine: Engine, spec: BoxSpec, seccomp: str, allowed: Allowed, held: still.Held | None
+) -> Any:
     memory = spec.limits.memory_mib << 20
+    mounts = [
+        Mount(mount.target, str(mount.source), type="bind", read_only=True) for mount in spec.mounts
+    ]
     found = engine.api.create_host_config(
         network_mode="none",
         dns=["127.0.0.1"],  # the host's resolvers are none of the box's business
         dns_search=["."],
         cap_drop=["ALL"],
-        cap_add=list(CAPABILITIES),
+        cap_add=[*CAPABILITIES, *(still.CAPABILITIES if held else ())],
         security_opt=["no-new-privileges", f"seccomp={seccomp}"],
         mem_limit=memory,
         memswap_limit=memory,
-        pids_limit=spec.limits.pids,
+        pids_limit=spec.limits.pids + (still.TASKS if held else 0),
         nano_cpus=round(spec.limits.cpus * 1e9),
+        cpuset_cpus=held.cpuset if held else None,
         ulimits=ulimits(spec.limits, allowed),
         shm_size=SHM_BYTES,
         ipc_mode="private",
         cgroupns="private",
         log_config=LogConfig(type="none"),
-        mounts=[
-            Mount(mount.target, str(mount.source), type="bind", read_only=True)
-            for mount in spec.mounts
-        ],
+        mounts=[*mounts, *(held.mounts() if held else ())],
         tmpfs={path: f"size={mib}m,mode=1777,exec" for path, mib in spec.tmpfs.items()},
     )
     # Nothing can be added to the engine's own lists: they are taken whole or not at all.
@@ -143,6 +149,7 @@ def made_paths(spec: BoxSpec) -> frozenset[str]:
         spec.workdir,
         *spec.tmpfs,
         *(mount.target for mount in spec.mounts),
+        *(still.TARGETS if spec.still else ()),
     ]
     return frozenset(above for path in paths for above in _way(posixpath.normpath(path)))
 

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,13 @@ from sandbox.errors import RuntimeFault
 from sandbox.runtime import upper
 from sandbox.runtime.docker.channel import Channel
 from sandbox.runtime.docker.engine import CALL_SECONDS, Engine, faults
+from sandbox.runtime.docker.still import PROGRAM, TASKS, Held
 
 GONE_SECONDS = 60.0
+USUAL_UMASK = 0o022
+"""That of what an engine starts."""
+MARKED = "still: "
+"""What says why a program was not started begins with this, and the mark that it was given."""
 CONFLICT = 409
 SOCKET, LINK = 1 << 24, 1 << 27
 """Bits of a mode as the engine tells it: those of Go's library."""
@@ -26,9 +31,19 @@ _NOT_STOPPED = "could not be stopped"
 class Container:
     """`channel` is None when the image has nothing that our server could run with."""
 
-    def __init__(self, engine: Engine, container: str) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        container: str,
+        *,
+        held: Held | None = None,
+        umask: int = USUAL_UMASK,
+    ) -> None:
         self.engine = engine
         self.id = container
+        self.held = held
+        """What holds its clock, if it has one of its own."""
+        self._umask = umask
         self.channel: Channel | None = None
         self._connection: Channel | None = None
         self._upper = ""
@@ -37,6 +52,38 @@ class Container:
         """The container lives as long as its connection; commands go over it if it `serves`."""
         self._connection = connection
         self.channel = connection if serves else None
+
+    def inside(self, argv: Sequence[str], mark: str = "") -> list[str]:
+        """A program as the engine has to start it, to have what every program in the box has.
+
+        Then the engine does not see that it cannot be started: the `mark` says so, after MARKED.
+        """
+        words = list(argv)
+        if self._umask != USUAL_UMASK:
+            # Its own name is what a shell begins its complaints with.
+            script = f'umask {self._umask:04o} && exec "$@"'
+            words = ["sh", "-c", script, MARKED + mark, *words]
+        return [PROGRAM, "join", "--mark", mark, "--", *words] if self.held else words
+
+    def dated(self, seconds: float) -> int:
+        """A file's time as programs see it, in whole seconds, of what the disk or an archive says."""
+        if self.held is None:
+            return int(seconds)
+        axis, second = self.held.axis, 1_000_000_000
+        time_ns = int(seconds) * second
+        if time_ns < axis.since_ns < time_ns + second:  # an archive has whole seconds only
+            time_ns = axis.since_ns
+        return axis.shown_ns(time_ns, time.time_ns()) // second
+
+    @property
+    def tasks(self) -> int:
+        """How many of its processes hold its clock."""
+        return TASKS if self.held else 0
+
+    @property
+    def parent(self) -> int:
+        """Of the process that serves: the supervisor, or nobody of the box."""
+        return 1 if self.held else 0
 
     def state(self) -> dict[str, Any]:
         """Empty when the engine does not know the container."""
@@ -79,6 +126,8 @@ class Container:
                     raise RuntimeFault(f"the engine does not remove container {self.id}")
                 time.sleep(pause)
                 pause = min(pause * 2, 1.0)
+            if self.held is not None:
+                self.held.remove()
         finally:
             if self._connection is not None:
                 self._connection.close()

@@ -1,4 +1,4 @@
-"""What runs as a container's first process, and how it says which of the two it is."""
+"""What a container begins with, and how it says which of the two it is."""
 
 from functools import cache
 from pathlib import Path
@@ -10,7 +10,8 @@ _MODULES = (family, procs, foreground, children, server)
 """Each may import those before it, and what is built into Python."""
 _WITHOUT = "exec env --ignore-signal=CHLD cat > /dev/null"
 """As process 1 it cannot be killed from inside; as it ignores SIGCHLD, the kernel reaps the
-orphans it inherits. It ends with its input: with whoever made the box."""
+orphans it inherits. It ends with its input: with whoever made the box. Where a supervisor is
+process 1, that guards it and reaps the orphans."""
 PLAIN = b"-"
 """Its first byte when there is no python3 that could serve; a frame never begins with it."""
 BOOT = f"""import os, sys
@@ -48,10 +49,13 @@ def sizes() -> list[str]:
     return [word for words in told for word in words if word != server.__name__]
 
 
-def command() -> list[str]:
-    """One `sh` looks for python3, so that nothing about the image has to be asked beforehand."""
+def command(umask: int) -> list[str]:
+    """One `sh` looks for python3, so that nothing about the image has to be asked beforehand.
+
+    `umask`: of all that the server starts.
+    """
     script = (
-        "command -v python3 > /dev/null 2>&1 && "
+        f"umask {umask:04o}; command -v python3 > /dev/null 2>&1 && "
         'exec python3 -I -S -B -c "$@"; '
         f"printf %s {PLAIN.decode()}; {_WITHOUT}"
     )

@@ -16,6 +16,7 @@ from sandbox.runtime.docker.images import Loaded
 from sandbox.runtime.docker.main import program
 from sandbox.runtime.docker.profile import profile_for
 from sandbox.runtime.docker.restore import ask, restore
+from sandbox.runtime.docker.still import Holder
 from sandbox.runtime.docker.wire import attach
 from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.store import Store
@@ -27,11 +28,17 @@ _RAISED_LIMIT = re.compile(r"\b(set)?rlimit", re.IGNORECASE)
 
 class Maker:
     def __init__(
-        self, engine: Engine, store: Store, images: Loaded, labels: Callable[[], dict[str, str]]
+        self,
+        engine: Engine,
+        store: Store,
+        images: Loaded,
+        holder: Holder,
+        labels: Callable[[], dict[str, str]],
     ) -> None:
         self._engine = engine
         self._store = store
         self._images = images
+        self._holder = holder
         self._labels = labels
         self._learning = threading.Lock()
 
@@ -89,15 +96,23 @@ class Maker:
             return self._created(spec, allowed)
 
     def _created(self, spec: BoxSpec, allowed: Allowed) -> Container:
-        made = config.create(
-            self._engine,
-            spec,
-            image=self._images.ready(spec),
-            labels=self._labels(),
-            seccomp=profile_for(self._engine, self._store),
-            allowed=allowed,
-        )
-        return Container(self._engine, made)
+        image = self._images.ready(spec)  # which may take long; then the clock begins
+        held = self._holder.hold(spec)
+        try:
+            made = config.create(
+                self._engine,
+                spec,
+                image=image,
+                labels=self._labels(),
+                seccomp=profile_for(self._engine, self._store),
+                allowed=allowed,
+                held=held,
+            )
+        except BaseException:
+            if held is not None:
+                held.remove()
+            raise
+        return Container(self._engine, made, held=held, umask=spec.umask)
 
     def _learn_limits(self, spec: BoxSpec) -> Allowed:
         """An engine without CAP_SYS_RESOURCE cannot raise limits: find out what it has itself."""

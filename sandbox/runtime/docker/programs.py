@@ -1,5 +1,6 @@
 """Programs in a container: by our server when it will do, by the engine where trust is asked."""
 
+import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +9,17 @@ from sandbox.errors import RuntimeFault
 from sandbox.runtime.base import Foreground, Stats
 from sandbox.runtime.docker import facts, server, signalling
 from sandbox.runtime.docker.channel import Call, Channel, Command
-from sandbox.runtime.docker.container import Container
+from sandbox.runtime.docker.container import MARKED, Container
 from sandbox.runtime.docker.engine import faults
 from sandbox.runtime.docker.execute import attend
 from sandbox.runtime.docker.terminal import DETACH_KEYS, KILLED, NotInTime, foreground_of
 from sandbox.runtime.docker.wire import start_exec
 
 STARTS, START_PAUSE = 6, 0.1
-_NO_ROOM = ("read init-p", "resource temporarily unavailable", "Resource temporarily unavailable")
+_NO_ROOM = (
+    *("read init-p", "resource temporarily unavailable", "Resource temporarily unavailable"),
+    "cannot join",
+)
 LOOK_BYTES = 1 << 16
 ANSWER_SECONDS, MOST = 30.0, 1 << 20
 _NEVER_RAN = {125, 126, 127}
@@ -120,6 +124,7 @@ def run_from_outside(container: Container, command: Command, seconds: float) -> 
 
 
 def _run_from_outside(container: Container, command: Command, seconds: float) -> Ended:
+    mark = secrets.token_hex(8)  # which no program can know: it is on a command line that is gone
     exec_id = prepare(
         container,
         command.argv,
@@ -128,6 +133,7 @@ def _run_from_outside(container: Container, command: Command, seconds: float) ->
         env=command.env,
         cwd=command.cwd,
         user=f"{command.user[0]}:{command.user[1]}",
+        mark=mark,
     )
     engine = container.engine
     with (
@@ -143,6 +149,9 @@ def _run_from_outside(container: Container, command: Command, seconds: float) ->
         )
     if not output.in_time:
         return Ended(exit_code=None, stdout=output.stdout, stderr=output.stderr)
+    if output.stderr.startswith(f"{MARKED}{mark}".encode()):
+        said = output.stderr.decode(errors="replace").partition(mark)[2].strip(" :\n")
+        raise RuntimeFault(f"cannot run {command.argv[0]} in {command.cwd}: {said}")
     return Ended(
         exit_code=_exit_code(container, exec_id, output.stdout, output.stderr),
         stdout=output.stdout,
@@ -160,12 +169,13 @@ def prepare(
     env: Mapping[str, str],
     cwd: str | None,
     user: str,
+    mark: str = "",
 ) -> str:
-    """Tell the engine about a program; returns its name for it."""
+    """Tell the engine about a program; returns its name for it. `mark`: as Container.inside."""
     with faults(f"run {argv[0]}"):
         answer = container.engine.api.exec_create(
             container.id,
-            list(argv),
+            container.inside(argv, mark),
             stdin=give,
             tty=tty,
             user=user,

@@ -19,11 +19,12 @@ from sandbox.runtime.docker.engine import Engine, faults
 from sandbox.runtime.docker.images import Loaded
 from sandbox.runtime.docker.make import Maker
 from sandbox.runtime.docker.programs import ask
+from sandbox.runtime.docker.still import Holder, folder_of
 from sandbox.runtime.gate import Gate
 from sandbox.runtime.lease import Lease, orphans
 from sandbox.runtime.pool import Pool
 from sandbox.runtime.spec import BoxSpec, Image
-from sandbox.runtime.store import Store
+from sandbox.runtime.store import Store, remove_tree
 from sandbox.runtime.watch import Watch
 
 OWNER, STORE = "stillroom.owner", "stillroom.store"
@@ -42,7 +43,8 @@ class DockerRuntime:
         self._lease: Lease | None = None
         self._boxes: dict[str, DockerBox] = {}
         self._images = Loaded(self._engine, store, self._store_id)
-        self._maker = Maker(self._engine, store, self._images, self._labels)
+        self._holder = Holder(self._engine, store, self._owner)
+        self._maker = Maker(self._engine, store, self._images, self._holder, self._labels)
         self._watch = Watch()
         self._pool = Pool(self._maker.make, Container.remove, _memory_of)
 
@@ -56,6 +58,7 @@ class DockerRuntime:
             rootless=False,
             freeze=True,
             snapshot=here,
+            still=self._holder.lacks(),
         )
 
     def ensure_image(self, image: Image) -> None:
@@ -70,7 +73,9 @@ class DockerRuntime:
             return box
 
     def warm(self, spec: BoxSpec, boxes: int) -> None:
-        self._pool.keep(spec, boxes)
+        """Not of those with a clock of their own: in a box that waits, it would run on."""
+        if spec.still is None:
+            self._pool.keep(spec, boxes)
 
     def container(self, spec: BoxSpec) -> Container:
         return self._pool.take(spec) or self._maker.make(spec)
@@ -107,8 +112,11 @@ class DockerRuntime:
                 for container in containers if left else ():
                     Container(self._engine, container).remove()
                     gone.append(f"docker container {container}")
+                if left:
+                    remove_tree(folder_of(self._store, owner))
         for lease in orphans(self._folder):  # of runs that died without a box
-            lease.release()
+            with lease:
+                remove_tree(folder_of(self._store, lease.path.name))
         return [*gone, *(f"docker image {name}" for name in self._images.reap())]
 
     def close(self) -> None:
@@ -124,6 +132,7 @@ class DockerRuntime:
         finally:
             with self._lock:
                 if self._lease is not None:
+                    remove_tree(folder_of(self._store, self._lease.path.name))
                     self._lease.release()
                     self._lease = None
             self._engine.close()

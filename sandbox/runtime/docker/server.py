@@ -1,5 +1,7 @@
 """The first process of a container: starts programs as it is told, and reaps what they leave.
 
+Or the second, below a supervisor that has it in its care: then the orphans are that one's.
+
 This file's text is sent to the box with those of the modules that it imports, and run there, by
 the box's own python3 (3.8 or later) with nothing but builtin modules: what they take is memory of
 the box. It holds nothing worth reading. Frames go both ways over its input and output: length
@@ -79,7 +81,7 @@ class Server:
             os.set_blocking(fd, False)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # which the first process does not get
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # which neither of the two gets
         self.oom = OomScore()
         hide()
         self.poll.register(0, select.POLLIN)
@@ -139,7 +141,7 @@ class Server:
             elif kind == INPUT and number in self.programs:
                 self.take(self.programs[number], content)
             elif kind == KILL:
-                if os.getpid() == 1:  # or else it would kill everything of its user's
+                if os.getppid() == int(content):  # else it would kill everything of its user's
                     os.kill(-1, 9)
                 self.send(KILLED, number, b"")
             elif kind == FACTS:

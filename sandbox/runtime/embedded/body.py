@@ -6,15 +6,16 @@ import signal
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import changeset, upper
 from sandbox.runtime.base import Change
-from sandbox.runtime.embedded import filesystem, wire
+from sandbox.runtime.embedded import clock, filesystem, wire
 from sandbox.runtime.embedded.cgroup import Cgroups, Usage
 from sandbox.runtime.embedded.client import Blank
 from sandbox.runtime.embedded.unnamed import unnamed_bytes
@@ -25,6 +26,7 @@ from sandbox.runtime.store import remove_tree
 _DYING_SECONDS = 1.0
 """Its channel may be closed a moment before it is dead."""
 _DEAD_SECONDS = 30.0
+_BEGIN_SECONDS = 30.0
 _TAKEN_IN = struct.pack("ll", 30, 0)
 """How long a request waits for room in the channel: seconds, and microseconds."""
 
@@ -45,9 +47,18 @@ class Files:
 
 class Body:
     def __init__(
-        self, blank: Blank, groups: Cgroups, files: Files, release: Callable[[], None]
+        self,
+        blank: Blank,
+        groups: Cgroups,
+        files: Files,
+        processors: list[int],
+        begun: clock.Clock | None,
+        release: Callable[[], None],
     ) -> None:
-        """`release`: its owner's number is free again."""
+        """`processors`: those it runs on, if it may not run on all. `begun`: its clock, if it runs.
+
+        `release`: its owner's number, and they, are free again.
+        """
         self.name = blank.name
         self.owner = blank.owner
         self.pidfd = blank.pidfd
@@ -60,6 +71,9 @@ class Body:
         self._talk = threading.Lock()
         """Not the same: who talks to a box that stands still must not keep it from being thawed."""
         blank.channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TAKEN_IN)
+        self.processors = processors
+        self.clock = begun
+        self._stopped_ns: int | None = None
         self._frozen = False
         self.stopped = self.gone = False
 
@@ -88,11 +102,26 @@ class Body:
             raise
         return ours
 
+    def begin(self, spec: BoxSpec) -> None:
+        """Start its clock, if it is to have one that does not run yet. Raises RuntimeFault."""
+        if spec.still is None or self.clock:
+            return
+        request = {"op": "begin", "options": clock.options(spec.still, spec.snapshot)}
+        with self.ask(request, []) as reply:
+            told = (
+                wire.receive(reply)[0] if readable([reply], _BEGIN_SECONDS) else {"error": "late"}
+            )
+        if told is None or "error" in told:
+            raise RuntimeFault(f"the box has no clock: {(told or {}).get('error', 'it is gone')}")
+        self.clock = clock.Clock.begun(spec, told)
+
     def stop(self) -> None:
         """Kill everything in it."""
         with self._lock:
             if self.gone:
                 return
+            if self._stopped_ns is None:
+                self._stopped_ns = time.monotonic_ns()
             self.stopped = True
             if self._frozen:
                 self.thaw()  # what is frozen does not die
@@ -160,15 +189,21 @@ class Body:
         return [c for c in found if not (c.kind == "added" and c.path in made)]
 
     def snapshot(self, spec: BoxSpec, tar: Path) -> Snapshot:
+        read = self._read_clock()
         with self.still():
-            return changeset.write(
+            taken = changeset.write(
                 self._upper(),
                 self._files.lowers,
                 spec,
                 tar,
                 leave_out=self._files.made,
                 root=self._files.root,
+                axis=self.clock.axis if self.clock else None,
             )
+            if self.clock is None:
+                return taken
+            now = clock.now_ns(self.clock, self._stopped_ns) if read is None else read
+            return replace(taken, clock_ns=now)
 
     def disk_bytes(self) -> int:
         """Files that were deleted and are open still take their place, and count."""
@@ -206,6 +241,14 @@ class Body:
     def ran_out(self) -> bool:
         """Was anything in it killed for the memory it used?"""
         return self._groups.ran_out_of_memory(self.name)
+
+    def _read_clock(self) -> int | None:
+        """What one that moves with its reads says; None: it is not such a one, or it is over."""
+        if self.clock is None or not self.clock.steps or self._frozen or self.stopped or self.gone:
+            return None
+        with self.ask({"op": "clock"}, []) as reply:
+            told = wire.receive(reply)[0] if readable([reply], _BEGIN_SECONDS) else None
+        return int(told["now_ns"]) if told and "now_ns" in told else None
 
     def _closed(self) -> bool:
         """Has its first process let go of the channel? Then it is dead, or about to be."""

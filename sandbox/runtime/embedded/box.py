@@ -137,7 +137,9 @@ class EmbeddedBox:
             if self._body.gone:
                 raise RuntimeFault("the box is gone")
             fds = [self._body.mounts, write_end]
-            reply = self._house.ask_zygote({"op": "get", "path": path}, fds)
+            clock = self._body.clock
+            axis = clock.axis.told() if clock else None
+            reply = self._house.ask_zygote({"op": "get", "path": path, "axis": axis}, fds)
         except BaseException as e:
             os.close(read_end)
             if isinstance(e, OSError | ValueError):
@@ -274,11 +276,17 @@ class EmbeddedBox:
             "env": self.spec.environment | dict(env or {}),
             "cwd": cwd or self.spec.workdir,
             "user": user or self.spec.user,
+            "umask": self.spec.umask,
         }
 
     def _ask_outside(self, request: dict[str, Any], fds: list[int]) -> socket.socket:
+        clock = self._body.clock
         more = {
             "op": "exec",
+            "clock": clock is not None,
+            "own_time": bool(clock and clock.own_time),
+            "processors": self._body.processors,
+            "rootless": os.geteuid() != 0,
             "owner": self._body.owner,
             "groups": self._body.group_paths,
             "open_files": self.spec.limits.open_files,

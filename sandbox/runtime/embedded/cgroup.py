@@ -18,6 +18,17 @@ _V1 = ("memory", "pids", "cpu", "cpuacct", "freezer")
 _V2 = ("memory", "pids", "cpu")
 _PERIOD_MICROSECONDS = 100_000
 _FREEZE_SECONDS = 10.0
+_PATIENCE = (*[0.003] * 30, *[0.01] * 30, *[0.05] * 30, *[0.2] * 30)
+"""Of each try: the more there is to freeze, the longer it takes."""
+_FROZEN = {
+    1: ("freezer.state", "FROZEN", "freezer.state", "FROZEN"),
+    2: ("cgroup.freeze", "1", "cgroup.events", "frozen 1"),
+}
+_THAWED = {
+    1: ("freezer.state", "THAWED", "freezer.state", "THAWED"),
+    2: ("cgroup.freeze", "0", "cgroup.events", "frozen 0"),
+}
+"""By version: what to write where; what is seen where when it is so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,17 +121,22 @@ class Cgroups:
         return self.events(box)[0] > 0
 
     def freeze(self, box: str) -> None:
-        """Returns when nothing in the box runs. Raises OSError."""
-        if self.version == 2:
-            self._set_frozen(box, "cgroup.freeze", "1", "cgroup.events", "frozen 1")
-        else:
-            self._set_frozen(box, "freezer.state", "FROZEN", "freezer.state", "FROZEN")
+        """Returns when nothing in the box runs. Raises OSError.
+
+        A process that waits for its box's clock, when that was stopped in the middle of an answer,
+        does not stop: all go on for a moment, then it is tried again.
+        """
+        until = time.monotonic() + _FREEZE_SECONDS
+        for seconds in (*_PATIENCE, _FREEZE_SECONDS):
+            if self._becomes(box, _FROZEN, min(seconds, until - time.monotonic())):
+                return
+            if time.monotonic() < until:
+                self._becomes(box, _THAWED, _FREEZE_SECONDS)
+        raise OSError(f"box {box} does not freeze")
 
     def thaw(self, box: str) -> None:
-        if self.version == 2:
-            self._set_frozen(box, "cgroup.freeze", "0", "cgroup.events", "frozen 0")
-        else:
-            self._set_frozen(box, "freezer.state", "THAWED", "freezer.state", "THAWED")
+        if not self._becomes(box, _THAWED, _FREEZE_SECONDS):
+            raise OSError(f"box {box} does not thaw")
 
     def processes(self, box: str) -> list[int]:
         found: set[int] = set()
@@ -202,18 +218,23 @@ class Cgroups:
                     return kernel.read(os.path.join(path, name))
         return ""
 
-    def _set_frozen(self, box: str, target: str, value: str, shown: str, wanted: str) -> None:
-        until = time.monotonic() + _FREEZE_SECONDS
+    def _becomes(
+        self, box: str, wanted: dict[int, tuple[str, str, str, str]], seconds: float
+    ) -> bool:
+        """Does it, within so many seconds?"""
+        until = time.monotonic() + seconds
+        target, value, shown, state = wanted[self.version]
         for folder, path in zip(self.folders, self.paths(box), strict=True):
             if self.version == 1 and _controller(folder) != "freezer":
                 continue
             while True:
                 kernel.write(os.path.join(path, target), value)
-                if wanted in kernel.read(os.path.join(path, shown)):
+                if state in kernel.read(os.path.join(path, shown)):
                     break
                 if time.monotonic() > until:
-                    raise OSError(f"{path} does not become {wanted}")
+                    return False
                 time.sleep(0.001)
+        return True
 
     def _delegate(self) -> None:
         """v2: children have only the controllers their parent hands down."""

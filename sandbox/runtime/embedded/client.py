@@ -91,6 +91,8 @@ class Blank:
     owner: int
     channel: socket.socket
     """To it; when this is closed, it ends."""
+    can_be_still: bool = False
+    """Was it forked with what a clock needs?"""
     pid: int = 0
     pidfd: int = -1
     mounts: int = -1

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.model.task import Digest
-from sandbox.runtime.embedded import wire
+from sandbox.runtime.embedded import clock, wire
 from sandbox.runtime.embedded.body import Body, Files
 from sandbox.runtime.embedded.client import Blank, Blanks, Zygote
 from sandbox.runtime.embedded.filesystem import DISK_IMAGE
 from sandbox.runtime.embedded.machine import find_groups
+from sandbox.runtime.freeze.build import Programs
 from sandbox.runtime.lease import Lease
+from sandbox.runtime.processors import Processors
 from sandbox.runtime.spec import BoxSpec, Image, ImageLayer, Snapshot
 from sandbox.runtime.store import remove_tree
 
@@ -45,6 +47,9 @@ class Crew:
         self._owners = 0
         self._free: list[int] = []
         """Owners that boxes had which are gone."""
+        self._programs: Programs | None = None
+        """Of the clock, once the zygote has them."""
+        self._processors = Processors()
         with ExitStack() as undo:
             undo.callback(self._lease.release)
             self._run.mkdir(mode=0o700)
@@ -55,17 +60,19 @@ class Crew:
             undo.pop_all()
         self._blanks = Blanks(self._order, self._hurry, self._destroy)
 
-    def build(self, spec: BoxSpec) -> Body:
-        """Raises OSError."""
-        blank = self._blanks.take()
+    def build(self, spec: BoxSpec, programs: Programs | None = None, *, begin: bool = True) -> Body:
+        """`programs`: of its clock, if it is to have one; `begin`: which starts now. Raises OSError."""
+        if programs is not None:
+            self._load(programs)
+        blank = self._take(spec)
         try:
-            body = self._become(blank, spec)
+            body = self._become(blank, spec, begin=begin)
         except OSError:
             # What is wrong with one box may not cost the others their own users.
             if self._can_map():
                 raise
             self._destroy_blanks()
-            body = self._become(self._blanks.take(), spec)
+            body = self._become(self._take(spec), spec, begin=begin)
         with suppress(OSError):  # whoever needs it will hear why
             self._blanks.order()
         return body
@@ -77,6 +84,25 @@ class Crew:
         with suppress(OSError):
             remove_tree(self._run)
         self._lease.release()
+
+    def _load(self, programs: Programs) -> None:
+        """Once: what is forked from then on has it."""
+        with self._lock:
+            if self._programs is not None:
+                return
+            with self.zygote.ask({"op": "load", "path": str(programs.library)}, []) as reply:
+                told, _ = wire.receive(reply)
+            if told is None or "error" in told:
+                raise OSError((told or {}).get("error", "the process that makes boxes has died"))
+            self._programs = programs
+
+    def _take(self, spec: BoxSpec) -> Blank:
+        """One that can become what is asked for."""
+        while True:
+            blank = self._blanks.take()
+            if spec.still is None or blank.can_be_still:
+                return blank
+            self._destroy(blank)  # it was ordered before there was any clock
 
     def _can_map(self) -> bool:
         """Kernels before 5.19 cannot map overlay layers, nor can some file systems.
@@ -108,8 +134,11 @@ class Crew:
             self._count += 1
             name = f"{self._run.name}.{self._count}"
             owner = self._owner() if self.mapped and not self._rootless else 0
+            loaded = self._programs is not None
         ours, theirs = wire.pair()
-        blank = Blank(name=name, folder=self._run / name, owner=owner, channel=ours)
+        blank = Blank(
+            name=name, folder=self._run / name, owner=owner, channel=ours, can_be_still=loaded
+        )
         request = {
             "op": "blank",
             "later": later,
@@ -127,15 +156,19 @@ class Crew:
         self._owners += 1
         return _FIRST_OWNER + (self._owners - 1) * _OWNER_STEP
 
-    def _become(self, blank: Blank, spec: BoxSpec) -> Body:
+    def _become(self, blank: Blank, spec: BoxSpec, *, begin: bool = True) -> Body:
         wanted = spec.limits
+        processors = self._processors.take(wanted.cpus) if spec.still else []
+        mounts = [(str(m.source), m.target) for m in spec.mounts]
+        if spec.still and self._programs:
+            mounts.append((str(self._programs.still), clock.PROGRAM))
         try:
             if wanted.disk == "loop":
                 _make_disk(blank.folder / DISK_IMAGE, wanted.disk_mib)
             self._groups.limit(
                 blank.name,
                 memory_bytes=wanted.memory_mib * _MIB,
-                pids=wanted.pids,
+                pids=wanted.pids + (clock.THREADS if spec.still else 0),
                 cpus=wanted.cpus,
             )
             folders = tuple(str(folder) for folder in spec.lowers)
@@ -145,16 +178,21 @@ class Crew:
                 "disk": wanted.disk,
                 "disk_mib": wanted.disk_mib,
                 "terminals": wanted.terminals,
-                "mounts": [(str(m.source), m.target) for m in spec.mounts],
+                "mounts": mounts,
                 "tmpfs": dict(spec.tmpfs),
                 "hostname": spec.hostname,
                 "workdir": spec.workdir,
                 "open_files": wanted.open_files,
                 "file_mib": wanted.file_mib,
                 "processes": wanted.pids if self._rootless else None,
+                "guise": clock.guise(spec, len(processors)),
+                "clock": clock.request(spec, begin=begin),
             }
-            made, upper = _built(blank, request, spec.snapshot)
+            made, upper, ready = _built(blank, request, spec.snapshot)
+            if processors:
+                os.sched_setaffinity(blank.pid, processors)
         except BaseException:
+            self._processors.give_back(processors)
             self._destroy(blank)
             raise
         files = Files(
@@ -163,7 +201,14 @@ class Crew:
             made=frozenset(made),
             root=os.geteuid() if self._rootless else 0,
         )
-        return Body(blank, self._groups, files, lambda: self._release(blank))
+        return Body(
+            blank,
+            self._groups,
+            files,
+            processors,
+            clock.Clock.begun(spec, ready),
+            lambda: self._release(blank, processors),
+        )
 
     def _destroy_blanks(self) -> None:
         for blank in self._blanks.close():
@@ -177,7 +222,8 @@ class Crew:
             remove_tree(blank.folder)
         self._release(blank)
 
-    def _release(self, blank: Blank) -> None:
+    def _release(self, blank: Blank, processors: list[int] | None = None) -> None:
+        self._processors.give_back(processors or [])
         if blank.owner:
             with self._lock:
                 heapq.heappush(self._free, blank.owner)
@@ -185,18 +231,18 @@ class Crew:
 
 def _built(
     blank: Blank, request: dict[str, Any], snapshot: Snapshot | None
-) -> tuple[list[str], int]:
+) -> tuple[list[str], int, dict[str, Any]]:
     with ExitStack() as opened:
         tars = [opened.enter_context(snapshot.tar.open("rb"))] if snapshot else []
         wire.send(blank.channel, request, [tar.fileno() for tar in tars])
     _, fds = blank.hear()
     try:
         built, _ = blank.hear()
-        blank.hear()  # that whoever built it is gone
+        ready, _ = blank.hear()  # whoever built it is gone
     except BaseException:
         os.close(fds[0])
         raise
-    return built["made"], fds[0]
+    return built["made"], fds[0], ready
 
 
 def _spread(folder: Path) -> None:

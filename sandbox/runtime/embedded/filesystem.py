@@ -11,8 +11,9 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from sandbox.runtime.embedded import kernel, layer, loop
+from sandbox.runtime.embedded import guise, kernel, layer, loop
 
 UPPER, WORK, ROOT, STAGE = "upper", "work", "root", "stage"
 DISK_IMAGE = "disk.img"
@@ -70,6 +71,8 @@ class Layout:
     """(source on the host, path in the box)"""
     tmpfs: dict[str, int]
     """path → MiB"""
+    guise: dict[str, Any] | None
+    """Of a box with a clock of its own: see there."""
     snapshot: int | None
     """Descriptor of a tar of changes to start with."""
 
@@ -100,7 +103,7 @@ def stage(ground: Ground) -> list[tuple[int, str]]:
     """
     kernel.mount("", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
     os.chdir(ground.folder)
-    kernel.mount("tmpfs", STAGE, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=64k,mode=755")
+    kernel.mount("tmpfs", STAGE, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=1m,mode=755")
     for name in _STAGED:
         os.mkdir(f"{STAGE}/{name}")
     kernel.mount("proc", f"{STAGE}/proc", "proc", _QUIET)
@@ -136,6 +139,7 @@ def build(
         trees.append((kernel.detached(source, ground.user_namespace), target))
     upper, options = _overlay(ground, layout)
     with _as_owner(ground):
+        guise.dress(STAGE, layout.guise)
         flags = kernel.MS_RELATIME | kernel.MS_NODEV
         kernel.mount("overlay", ROOT, "overlay", flags, options)
         hand_over(upper)

@@ -17,6 +17,7 @@ from sandbox.runtime.embedded.body import Body
 from sandbox.runtime.embedded.box import EmbeddedBox, House
 from sandbox.runtime.embedded.crew import Crew
 from sandbox.runtime.embedded.machine import HINT, find_groups, missing, raise_own_limits
+from sandbox.runtime.freeze import build
 from sandbox.runtime.gate import Gate
 from sandbox.runtime.lease import orphans
 from sandbox.runtime.pool import Pool
@@ -42,6 +43,7 @@ class EmbeddedRuntime:
         self._lock = threading.Lock()
         self._gate = Gate()
         self._crew: Crew | None = None
+        self._programs: build.Programs | None = None
         self._boxes: dict[str, EmbeddedBox] = {}
         self._pool: Pool[Body] = Pool(
             self._build, Body.destroy, lambda body: body.usage().memory_bytes
@@ -66,6 +68,7 @@ class EmbeddedRuntime:
             rootless=rootless,
             freeze=groups.can_freeze,
             snapshot=True,
+            still=build.lacks(),
         )
 
     def ensure_image(self, image: Image) -> None:
@@ -177,19 +180,33 @@ class EmbeddedRuntime:
             return self._crew
 
     def _take(self, spec: BoxSpec) -> Body:
-        return self._pool.take(spec) or self._build(spec)
+        body = self._pool.take(spec) or self._build(spec, begin=True)
+        try:
+            body.begin(spec)
+        except BaseException:
+            body.destroy()
+            raise
+        return body
 
-    def _build(self, spec: BoxSpec) -> Body:
-        """A box that nobody has used."""
+    def _build(self, spec: BoxSpec, *, begin: bool = False) -> Body:
+        """A box that nobody has used. `begin`: somebody is about to: its clock starts."""
         changeset.check(spec)
         self._check(spec)
         try:
-            return self._ready().build(spec)
+            programs = self._still_programs() if spec.still else None
+            return self._ready().build(spec, programs, begin=begin)
         except OSError as e:
             # A snapshot that cannot be laid today cannot be laid tomorrow.
             raise RuntimeFault(
                 f"cannot make a box: {e}", hint=HINT, retry=spec.snapshot is None
             ) from e
+
+    def _still_programs(self) -> build.Programs:
+        """Looked for once: finding out which compiler there is takes longer than a box."""
+        with self._lock:
+            if self._programs is None:
+                self._programs = build.programs(self._store)
+            return self._programs
 
     def _left_on_disk(self) -> int:
         place = self._folder if self._folder.exists() else self._store.root
@@ -202,6 +219,12 @@ class EmbeddedRuntime:
             raise RuntimeFault(
                 f"the disk limit cannot be held by `{kind}` here",
                 hint="limits.disk: watch; `stillroom doctor` says what this machine can do",
+                retry=False,
+            )
+        if spec.still and (why := build.lacks()):
+            raise RuntimeFault(
+                f"a box cannot have a clock of its own here: {why}",
+                hint="`stillroom doctor` says what this machine can do",
                 retry=False,
             )
         if self._left_on_disk() < _RESERVE_MIB * _MIB:

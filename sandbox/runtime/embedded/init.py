@@ -11,16 +11,18 @@ import socket
 import struct
 from typing import Any
 
-from sandbox.runtime.embedded import cgroup, filesystem, kernel, privileges, serve, wire
+from sandbox.runtime.embedded import cgroup, filesystem, kernel, privileges, serve, still, wire
 
 _LOW_PORTS = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 _SIOCGIFFLAGS_UP = 0x1 | 0x40
 _SIOCSIFFLAGS = 0x8914
 _FIRST = 1
+_OPTIONS_BYTES = 4096
 
 
 def run(ground: filesystem.Ground, groups: list[str], control: int) -> None:
     """Become the box's first process. Never returns normally."""
+    born = still.birth()
     kernel.die_with_parent()
     kernel.hide_memory()
     kernel.set_name("init")
@@ -29,21 +31,34 @@ def run(ground: filesystem.Ground, groups: list[str], control: int) -> None:
     kernel.unshare(kernel.CLONE_NEWCGROUP)
     os.setsid()
     os.umask(0o022)
+    told, tell = os.pipe2(os.O_CLOEXEC)
     builder = os.fork()
     if builder == 0:
-        _build_and_end(ground, control)
-    privileges.give_up(ground.user_namespace)  # nothing that is still to be done is done by us
+        _build_and_end(ground, control, tell)
+    os.close(tell)
+    privileges.enter(ground.user_namespace)  # what is still to be done, the builder does
+    own_users = ground.rootless or ground.user_namespace is not None
+    clock = os.read(told, _OPTIONS_BYTES).decode()
+    os.close(told)
+    begun: dict[str, Any] = {}
+    if clock and clock != still.LATER:
+        begun = still.begin(clock, born, own_users=own_users)
+    elif not clock:
+        privileges.confine()
     if os.waitpid(builder, 0)[1]:
         return  # it has said why; or nobody wanted a box
     channel = socket.socket(fileno=control)
-    wire.send(channel, {"ready": True})  # and alone
+    wire.send(channel, {"ready": True, **begun})  # and alone
+    if clock == still.LATER and not still.begin_when_told(channel, born, own_users=own_users):
+        return
     serve.serve(channel)
 
 
-def _build_and_end(ground: filesystem.Ground, control: int) -> None:
+def _build_and_end(ground: filesystem.Ground, control: int, tell: int) -> None:
     """What this process does is done for the first one, which has the same namespaces.
 
     A process pays for every page it touches as long as it lives, and that one lives long.
+    `tell`: a pipe to it, by which it hears soon whether there is to be a clock.
     """
     channel = socket.socket(fileno=control)
     status = 1
@@ -55,6 +70,8 @@ def _build_and_end(ground: filesystem.Ground, control: int) -> None:
         wire.send(channel, {"staged": True})
         request, fds = wire.receive(channel)
         if request is not None:
+            os.write(tell, request["clock"].encode())
+            os.close(tell)
             made = _build(ground, request, trees, fds, channel)
             wire.send(channel, {"made": made})
             status = 0
@@ -80,6 +97,7 @@ def _build(
         terminals=request["terminals"],
         mounts=[(source, target) for source, target in request["mounts"]],
         tmpfs=request["tmpfs"],
+        guise=request["guise"],
         snapshot=fds[0] if fds else None,
     )
     made = filesystem.build(

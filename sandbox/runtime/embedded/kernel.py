@@ -14,6 +14,7 @@ CLONE_NEWIPC = 0x0800_0000
 CLONE_NEWUSER = 0x1000_0000
 CLONE_NEWPID = 0x2000_0000
 CLONE_NEWNET = 0x4000_0000
+CLONE_NEWTIME = 0x80
 CLONE_PIDFD = 0x1000
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
@@ -183,6 +184,11 @@ def die_with_parent() -> None:
 def hide_memory() -> None:
     """No process of the same user may trace this one or read its memory, environment, maps."""
     _checked(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl(DUMPABLE)")
+
+
+def show_memory() -> None:
+    """The opposite."""
+    _checked(_libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl(DUMPABLE)")
 
 
 def set_name(name: str) -> None:

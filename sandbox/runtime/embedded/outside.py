@@ -8,10 +8,12 @@ import os
 import socket
 import stat
 import tarfile
+import time
 from typing import Any
 
 from sandbox.runtime import folders
-from sandbox.runtime.embedded import kernel, privileges, spawn, wire
+from sandbox.runtime.embedded import kernel, privileges, spawn, still, wire
+from sandbox.runtime.freeze.axis import Axis
 
 _PATH_BYTES = 4096
 _NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
@@ -39,7 +41,7 @@ def get(request: dict[str, Any], reply: socket.socket, mounts: int, out: int) ->
             wire.send(reply, {"missing": True})
             return
         with os.fdopen(out, "wb") as f, tarfile.open(fileobj=f, mode="w|") as tar:
-            _add(tar, request["path"])
+            _add(tar, request["path"], Axis.of(request["axis"]) if request["axis"] else None)
         wire.send(reply, {"done": True})
     except BaseException as e:  # noqa: BLE001 - the child's boundary: say it, then end
         wire.tell_error(reply, e)
@@ -90,10 +92,17 @@ def _become(
     try:
         for group in groups:
             os.write(group, b"0")
-        kernel.join_namespace(pidfd, _JOINED)
+        if request["processors"]:
+            os.sched_setaffinity(0, request["processors"])
+        own = (
+            kernel.CLONE_NEWTIME * request["own_time"] | kernel.CLONE_NEWUSER * request["rootless"]
+        )
+        kernel.join_namespace(pidfd, _JOINED | own)
         os.chdir("/")
         privileges.set_limits(0, request["open_files"], request["file_mib"])
         privileges.give_up(user_namespace)
+        if request["clock"]:
+            still.join()
         spawn.become(request, dict(enumerate(streams)))
     except BaseException as e:  # noqa: BLE001 - the child's boundary: say it, then end
         os.write(say, (str(e) or type(e).__name__).encode())
@@ -111,7 +120,7 @@ def _leads_nowhere(path: str) -> bool:
     return False
 
 
-def _add(tar: tarfile.TarFile, top: str) -> None:
+def _add(tar: tarfile.TarFile, top: str, axis: Axis | None) -> None:
     """Regular files, folders and links; no owners, which would need the box's user table.
 
     At any depth, and through no link but those of `top` itself.
@@ -128,19 +137,20 @@ def _add(tar: tarfile.TarFile, top: str) -> None:
             continue
         name = left.pop()
         path = prefix + b"/" + name if prefix else name
-        if _add_one(tar, at, name, path):
+        if _add_one(tar, at, name, path, axis):
             at = folders.down(at, name)
             above.append((path, os.fstat(at), folders.names(at)))
 
 
-def _add_one(tar: tarfile.TarFile, at: int, name: bytes, path: bytes) -> bool:
+def _add_one(tar: tarfile.TarFile, at: int, name: bytes, path: bytes, axis: Axis | None) -> bool:
     """Is it a folder, to be gone into?"""
     try:
         found = os.stat(name, dir_fd=at, follow_symlinks=False)
     except FileNotFoundError:
         return False  # removed while we read: the box may be alive
     entry = tarfile.TarInfo(os.fsdecode(path))
-    entry.mode, entry.mtime = stat.S_IMODE(found.st_mode), int(found.st_mtime)
+    when = axis.shown_ns(found.st_mtime_ns, time.time_ns()) if axis else found.st_mtime_ns
+    entry.mode, entry.mtime = stat.S_IMODE(found.st_mode), when // 1_000_000_000
     if stat.S_ISLNK(found.st_mode):
         entry.type, entry.linkname = tarfile.SYMTYPE, os.fsdecode(os.readlink(name, dir_fd=at))
         tar.addfile(entry)

@@ -46,7 +46,13 @@ def set_limits(pid: int, open_files: int, file_mib: int, processes: int | None =
 
 
 def give_up(user_namespace: int | None) -> None:
-    """Become the box's root, who has no rights outside of it."""
+    """Become the box's root, with no more rights than any program there."""
+    enter(user_namespace)
+    confine()
+
+
+def enter(user_namespace: int | None) -> None:
+    """Become the box's root, who has no rights outside of it where that has users of its own."""
     if user_namespace is not None:
         kernel.join_namespace(user_namespace, kernel.CLONE_NEWUSER)
         os.close(user_namespace)
@@ -56,8 +62,17 @@ def give_up(user_namespace: int | None) -> None:
     os.setresuid(0, 0, 0)
     kernel.no_new_privileges()
     kernel.bound_capabilities(_KEEP)
-    kernel.set_capabilities(_KEEP)
-    # Changing credentials resets both of these.
+    kernel.die_with_parent()  # changing credentials resets it
+
+
+def confine(more: int = 0) -> None:
+    """Give up what is left of the rights, but for `more`: no program can be given that."""
+    kernel.set_capabilities(_KEEP | more)
     kernel.hide_memory()
     kernel.die_with_parent()
     kernel.load_seccomp(_FILTER)
+
+
+def as_a_program() -> None:
+    """In a child of a box's first process that does not become a program."""
+    kernel.set_capabilities(_KEEP)

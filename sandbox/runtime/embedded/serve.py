@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sandbox.runtime import family
-from sandbox.runtime.embedded import spawn, unpack, wire
+from sandbox.runtime.embedded import spawn, still, unpack, wire
 
 
 def serve(channel: socket.socket) -> None:
@@ -46,6 +46,9 @@ def _answer(request: dict[str, Any], fds: list[int], running: dict[int, socket.s
                 os.close(master)
             case "put":
                 running[unpack.put(fds[0], request["folder"])] = reply
+            case "clock":
+                _tell(reply, {"exit": 0, "now_ns": still.now_ns()})
+                reply.close()
             case "signal":
                 names = ("shell", "number", "scope", "more")
                 sent = family.signalled(*(request[name] for name in names))

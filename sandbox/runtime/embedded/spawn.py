@@ -53,7 +53,7 @@ def on_terminal(request: dict[str, Any], wires: list[int]) -> tuple[int, int]:
 def become(request: dict[str, Any], fds: dict[int, int], terminal: str | None = None) -> None:
     """Turn this process into the program, with these descriptors by number. Raises OSError."""
     os.setsid()
-    os.umask(0o022)
+    os.umask(request["umask"])
     signal.set_wakeup_fd(-1)
     for one in FOR_PROGRAMS:
         if signal.getsignal(one) != signal.SIG_DFL:
@@ -79,6 +79,7 @@ def become(request: dict[str, Any], fds: dict[int, int], terminal: str | None = 
 
 def _spawn(request: dict[str, Any], actions: list[tuple[Any, ...]]) -> int:
     try:
+        os.umask(request["umask"])
         os.chdir(request["cwd"])
         # The search for the program goes by our own PATH, not by the one it is given.
         os.environ["PATH"] = request["env"].get("PATH", os.defpath)

@@ -9,7 +9,7 @@ import shutil
 import tarfile
 from collections.abc import Callable
 
-from sandbox.runtime.embedded import archive
+from sandbox.runtime.embedded import archive, privileges
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _TAKEN = frozenset(
@@ -28,6 +28,8 @@ def _in_child(work: Callable[[], None]) -> int:
         return pid
     status = 1
     try:
+        privileges.as_a_program()
+        os.umask(0o022)
         work()
         status = 0
     finally:

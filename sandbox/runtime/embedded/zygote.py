@@ -16,7 +16,7 @@ import socket
 import time
 from typing import Any
 
-from sandbox.runtime.embedded import filesystem, init, kernel, outside, wire
+from sandbox.runtime.embedded import filesystem, init, kernel, outside, still, wire
 
 CONTROL_FD = 3
 _NAMESPACES = (
@@ -87,6 +87,9 @@ class Zygote:
         match request["op"]:
             case "hurry":
                 pass  # what was to be done later has been done, since something was asked for
+            case "load":
+                still.load(request["path"])
+                wire.send(reply, {"done": True})
             case "blank":
                 self._blank(request, reply, control=fds[1])
             case "get":

@@ -105,6 +105,11 @@ def verify(folder: Path, pin: RepoPin) -> None:
         )
 
 
+def committed(repo: Pinned) -> int:
+    """When the pinned commit was made, in seconds since the epoch: all of its files have that time."""
+    return int(git_text(repo.folder, "show", "-s", "--format=%ct", repo.pin.commit))
+
+
 def read_files(repo: Pinned, paths: Iterable[str] = (), *, missing_ok: bool = False) -> list[Entry]:
     """The files of the pinned tree, or those at and below `paths`. Raises RepoFault."""
     listed = run_git(repo.folder, "ls-tree", "-r", "-z", "--full-tree", repo.pin.commit)

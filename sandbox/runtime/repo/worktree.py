@@ -8,8 +8,8 @@ from pathlib import Path
 
 from sandbox.formats import jsonfile
 from sandbox.formats.digest import digest_of, folder_entries, tree_digest
-from sandbox.runtime.repo.gitcmd import BRANCH, git_text, init, run_git
-from sandbox.runtime.repo.pins import Pinned
+from sandbox.runtime.repo.gitcmd import BRANCH, init, run_git
+from sandbox.runtime.repo.pins import Pinned, committed
 from sandbox.runtime.spec import Seed
 from sandbox.runtime.store import Store, remove_tree, sha256_file
 
@@ -61,7 +61,7 @@ def _digests(folder: Path) -> dict[str, str]:
 
 def _build(repo: Pinned, workdir: str, fresh: Path) -> None:
     root = fresh / "seed"
-    seconds = int(git_text(repo.folder, "show", "-s", "--format=%ct", repo.pin.commit))
+    seconds = committed(repo)
     build_worktree(repo, root / workdir.lstrip("/"), seconds)
     set_times(root, seconds)
     with tarfile.open(fresh / "seed.tar", "w", format=tarfile.PAX_FORMAT) as tar:

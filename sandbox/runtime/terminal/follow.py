@@ -11,6 +11,7 @@ from sandbox.runtime.terminal.watcher import Watcher
 
 _QUIET_SECONDS = 0.3
 _MARK_SECONDS, _STOPPED_SECONDS = 2.0, 0.3
+_LAST_SECONDS, _TURN_SECONDS = 0.5, 0.02
 CONTINUE = b"\x11"
 """^Q: an output that ^S has stopped goes on."""
 _PATIENCE_SECONDS = 0.5
@@ -46,6 +47,10 @@ class Follower:
         self._continued = False
         self._mended = False
         self._dead = False
+        self._gone = 0.0
+        """Since when the shell is known to be."""
+        self._heard_out = False
+        """All that it said before has come, or will not."""
         self._watcher = Watcher(shell.foreground, 0.0)
 
     @property
@@ -62,14 +67,19 @@ class Follower:
         exchange.look_for(text)
         while True:
             now = clock()
-            if exchange.unmarked or exchange.unsure:
+            gone = self._dead or shell.ended
+            if gone:
+                self._hear_out(now)
+            elif exchange.unmarked or exchange.unsure:
                 self._ask_for_mark(now)
             elif exchange.report and not exchange.over:
                 self._wait_for_mark(now)
             came = self._came(watcher, now, until, want, enough)
             if came is not None:
                 return came
-            if shell.pump(min(until, watcher.due) - now):
+            if gone:
+                shell.pump(_TURN_SECONDS)
+            elif shell.pump(min(until, watcher.due) - now):
                 watcher.heard(clock())
             elif (now := clock()) >= watcher.due:
                 watcher.look(now)
@@ -79,17 +89,30 @@ class Follower:
         self, watcher: Watcher, now: float, until: float, want: Until, enough: int
     ) -> Came | None:
         """The first that holds."""
-        awaited, exchange = want != "exit", self._exchange
+        awaited, exchange, gone = want != "exit", self._exchange, self._gone
         signs = (
             (Came.END, exchange.over),
-            (Came.DEATH, self._dead or self._shell.ended),
+            (Came.DEATH, self._heard_out),
             (Came.FULL, exchange.total > enough),
             (Came.TEXT, exchange.found),
             (Came.INPUT, awaited and watcher.seen == "input"),
             (Came.QUIET, want == "quiet" and watcher.quiet(now) >= _QUIET_SECONDS),
-            (Came.TIME, not now < until),  # what is no number never is
+            (Came.TIME, not (gone or now < until)),  # what is no number never is
         )
         return next((came for came, holds in signs if holds), None)
+
+    def _hear_out(self, now: float) -> None:
+        """A shell that is gone says no more; what it said comes by more ways than one.
+
+        A command that it reported was done, whatever ended the shell then: the next action tells.
+        """
+        self._gone = self._gone or now
+        reported = self._exchange.report is not None
+        patience = _MARK_SECONDS if reported else _LAST_SECONDS
+        if self._shell.silent or now - self._gone > patience:
+            self._heard_out = True
+            if reported:
+                self._exchange.close()
 
     def _check_shell(self, watcher: Watcher, now: float) -> None:
         shell = self._shell

@@ -78,6 +78,7 @@ class Shell:
             self._line = Line(fd, maxread=_READ_BYTES, timeout=None)
             self._poll = undo.enter_context(_no_room(select.epoll))
             self._watched = [fd, *self._wires.filenos()]
+            self._open = set(self._watched)
             for number in self._watched:
                 self._poll.register(number, select.EPOLLIN)
             self._greet()
@@ -218,7 +219,13 @@ class Shell:
             self._forget(self._watched[0])
             return b""
 
+    @property
+    def silent(self) -> bool:
+        """Nothing can come any more, from anywhere."""
+        return not self._open
+
     def _forget(self, fd: int) -> None:
+        self._open.discard(fd)
         with suppress(OSError, ValueError):
             self._poll.unregister(fd)
 

@@ -5,9 +5,8 @@ import shutil
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
-import pytest
-
 from sandbox.model.step import Status
+from tests.support.absent import absent
 
 Mode = Literal["tty", "pipe"]
 Wanted = str | re.Pattern[str]
@@ -82,7 +81,7 @@ def skip_without(command: str) -> None:
     """The box has what this machine has: it may lack one of these."""
     for program in ("vi", "less", "script"):
         if re.search(rf"\b{program} -|\b{program}$", command) and not shutil.which(program):
-            pytest.skip(f"this machine has no {program}")
+            absent(f"this machine has no {program}")
 
 
 def fits(found: str, wanted: Wanted) -> bool:

@@ -10,6 +10,11 @@ from tests.support.waiting import eventually
 
 NAMES = ("a\nb", "a'b\"c\\d", "\udcff\udcfe", "é漢", " ", "-n", "$(x)", "*", "\t\x1b]7133;2\x07")
 
+NOT_DONE = "the shell had ended before: this was not done\n"
+DIED_AT_ONCE = ((Status.RESTARTED, 9, ""), (Status.EXITED, 0, "a\n"))
+DIED_LATER = ((Status.EXITED, 0, ""), (Status.RESTARTED, 9, NOT_DONE))
+DIED_WITH_THE_NEXT = ((Status.EXITED, 0, ""), (Status.RESTARTED, 9, ""))
+
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_folder_is_told_and_kept_whatever_its_name(common_box, start, name):
@@ -22,6 +27,33 @@ def test_the_folder_is_told_and_kept_whatever_its_name(common_box, start, name):
     if name != "\udcff\udcfe":  # Docker starts nothing in a folder that is no UTF-8
         assert seen.cwd == f"/tmp/q/{name}"
     assert terminal.do(Run('[ . -ef "$PWD" ]')).exit_code == 0
+
+
+@pytest.mark.parametrize("tty", [True, False])
+@pytest.mark.parametrize("nth", range(1, 9))
+def test_a_shell_that_ends_after_a_command_says_whether_that_was_done(common_box, start, nth, tty):
+    """Between two of our own words: told with the command, or with the next, never with both."""
+    told = set()
+    for _ in range(3):
+        terminal = start(common_box)
+        trap = f"n=0; trap '((n++ < {nth})) || exit 9' DEBUG"
+        both = [terminal.do(Run(command, tty=tty)) for command in (trap, "echo a")]
+        told.add(tuple((seen.status, seen.exit_code, seen.output) for seen in both))
+    assert told <= {DIED_AT_ONCE, DIED_LATER, DIED_WITH_THE_NEXT}
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("tty", [True, False])
+def test_a_command_that_was_done_is_told_so_though_the_shell_ends_at_once(common_box, start, tty):
+    """On Docker its mark, its report and the end of the shell may come in any order."""
+    for _ in range(15):
+        terminal = start(common_box)
+        done, after = (
+            terminal.do(Run(command, tty=tty))
+            for command in ("echo last; PROMPT_COMMAND='exit 7'", "echo a")
+        )
+        assert (done.output, done.exit_code, done.status) == ("last\n", 0, Status.EXITED)
+        assert (after.output, after.exit_code, after.status) == (NOT_DONE, 7, Status.RESTARTED)
 
 
 def test_a_folder_of_4000_characters_is_told_and_kept(common_box, start):

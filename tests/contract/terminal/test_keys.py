@@ -174,8 +174,8 @@ def test_signals_that_are_none_and_for_nobody_are_refused(terminal):
 
 
 def test_what_ends_while_nobody_looks_is_told_to_the_next_who_waits(terminal):
-    terminal.do(keep("sleep 0.2; echo last; (exit 6)", 0.05))
-    time.sleep(1)
+    terminal.do(keep("sleep 1; echo last; (exit 6)", 0.05))
+    time.sleep(2)
     seen = terminal.do(Wait(20))
     assert (seen.output, seen.exit_code, seen.status) == ("last\n", 6, Status.EXITED)
     assert terminal.do(Run("echo $?")).output == "6\n"
@@ -183,10 +183,12 @@ def test_what_ends_while_nobody_looks_is_told_to_the_next_who_waits(terminal):
 
 def test_what_ends_while_nobody_looks_is_shown_beside_the_next_command(terminal):
     for _ in range(10):  # on Docker, what says that it ended may come in another order
-        terminal.do(keep("sleep 0.1; echo last; (exit 6)", 0.02))
+        before = terminal.do(keep("sleep 0.1; echo last; (exit 6)", 0.02))
         time.sleep(0.5)
-        seen = terminal.do(Run("echo $?"))
-        assert (seen.output, seen.background) == ("6\n", "last\n")
+        while (seen := terminal.do(Run("echo $?"))).status is Status.REFUSED:
+            time.sleep(0.5)  # the machine is busy: it runs still
+        # A busy machine may have been too slow not to see it.
+        assert (seen.output, before.output + seen.background) == ("6\n", "last\n")
 
 
 def test_what_runs_is_told_of_another_size(terminal):

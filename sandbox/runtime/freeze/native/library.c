@@ -4,6 +4,7 @@
 #include "still.h"
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -37,6 +38,19 @@ EXPORT int still_begin(const char *options) {
     if (error) return error;
     be_not_dumpable();
     return 0;
+}
+
+/* For a process that has come into a box from outside, and is about to become a program there. */
+EXPORT int still_join(void) {
+    struct settings told;
+    int listener = -1, door = door_connect(&told);
+    if (door < 0) return door;
+    settings = told;
+    int error = become_frozen(&listener);
+    if (!error) error = door_hand_over(door, listener);
+    if (listener >= 0) close(listener);
+    close(door);
+    return error;
 }
 
 EXPORT int64_t still_mono0(void) { return settings.mono0; }

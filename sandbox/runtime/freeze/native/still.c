@@ -2,7 +2,7 @@
  *
  *   still init OPTIONS -- argv…   as process 1 of a box; argv becomes process 2
  *   still run OPTIONS -- argv…    the same from any process
- *   still join -- argv…           under the supervisor that is there already
+ *   still join [--mark WORD] -- argv…   under the supervisor that is there already
  *   still probe AT SLACK [MODE]   what a static program sees here, as one line of JSON */
 #define _GNU_SOURCE
 #include "still.h"
@@ -14,15 +14,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Printed before why a program was never started, as --mark says: a program could print the reason,
+ * but not what was on a command line that its own has replaced. */
+static const char *mark = "";
+
 static int fail(const char *what, long error) {
-    say(what, "", error);
+    say(mark, what, error);
     return CANNOT_START;
 }
 
 static int usage(const char *wrong, const char *word) {
     say(wrong, word, 0);
     say("usage: still init|run --at NS [--mode ticking|fixed|step] [--step NS] [--mono0 NS] ",
-        "[--real0 NS] [--since NS] [--seed N] [--no-aslr] [--guard] -- argv..., or still join -- argv...", 0);
+        "[--real0 NS] [--since NS] [--seed N] [--no-aslr] [--guard] -- argv..., or still join [--mark WORD] -- argv...", 0);
     return CANNOT_START;
 }
 
@@ -30,6 +34,7 @@ static int options(char **words, char ***program) {
     for (; *words && strcmp(*words, "--"); words++) {
         if (!strcmp(*words, "--guard")) settings.guard = 1;
         else if (!strcmp(*words, "--no-aslr")) settings.aslr_off = 1;
+        else if (!strcmp(*words, "--mark") && words[1]) mark = *++words;
         else if (strncmp(*words, "--", 2) || !words[1] || setting(*words + 2, words[1]))
             return usage("not an option, or not its value: ", *words);
         else words++;
@@ -42,7 +47,7 @@ static int options(char **words, char ***program) {
 static int execute(char **program) {
     execvp(program[0], program);
     int error = errno;
-    say(program[0], "", error);
+    say(mark, program[0], error);
     return error == ENOENT ? 127 : 126;
 }
 
@@ -51,6 +56,7 @@ static int child(int socket, char **program) {
     /* In a box process 1's end is everybody's; outside, this is as near as one gets. */
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (settings.guard) settings.guarded = (int32_t)getpid();
+    drop_capabilities(); /* now: afterwards the supervisor would take it for a program's doing */
     int error = become_frozen(&listener);
     if (error) return fail("cannot freeze", error);
     char byte;
@@ -58,7 +64,6 @@ static int child(int socket, char **program) {
     close(listener);
     if (recv(socket, &byte, 1, 0) != 1) return CANNOT_START;
     close(socket);
-    drop_capabilities();
     return execute(program);
 }
 
@@ -101,12 +106,12 @@ static int join(char **program) {
     int listener = -1, door = door_connect(&told);
     if (door < 0) return fail("no supervisor is here to join", door);
     settings = told;
+    drop_capabilities();
     int error = become_frozen(&listener);
     if (!error) error = door_hand_over(door, listener);
     if (error) return fail("cannot join", error);
     close(listener);
     close(door);
-    drop_capabilities();
     return execute(program);
 }
 

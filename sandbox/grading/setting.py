@@ -1,0 +1,62 @@
+"""How the box of a verdict is set up: as the task has it, or under other conditions. Pure."""
+
+from dataclasses import dataclass, replace
+
+from sandbox.model.conditions import Conditions
+from sandbox.model.instant import seconds_of
+from sandbox.model.task import TaskSpec
+from sandbox.runtime.freeze.hold import stillness
+from sandbox.runtime.spec import HOSTNAME, BoxSpec, Stillness
+from sandbox.runtime.supplies import Supplies
+
+VARIABLES = {
+    "LANG": "C.UTF-8",
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",
+    "TZ": "UTC",
+}
+"""Whatever the image says. SOURCE_DATE_EPOCH comes with the clock."""
+_USER, _UMASK = "0:0", 0o022
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A box, and what is asked of the runner in it."""
+
+    box: BoxSpec
+    still: Stillness
+    """What has to hold there, however that is brought about."""
+    environment: dict[str, str]
+    """Of the code under test, beside the box's own."""
+    user: str
+    """Who runs the checks: `uid:gid`."""
+    order: int | None
+    load: int
+
+
+def setting(task: TaskSpec, supplies: Supplies, conditions: Conditions) -> Setting:
+    given = conditions
+    clock = replace(task.clock, at=given.at or task.clock.at, mode=given.mode or task.clock.mode)
+    cpus = task.limits.cpus if given.cpus is None else given.cpus
+    epoch = {"SOURCE_DATE_EPOCH": str(seconds_of(clock.at))}
+    still = stillness(clock, task.random)
+    box = BoxSpec(
+        image=supplies.image,
+        seeds=(supplies.seed,),
+        limits=replace(task.limits, cpus=cpus),
+        env={**VARIABLES, **epoch, **given.env},
+        workdir=task.workdir,
+        hostname=given.hostname or HOSTNAME,
+        umask=_UMASK if given.umask is None else given.umask,
+        still=still,
+        labels={"task": task.id, "role": "verifier"},
+    )
+    return Setting(
+        box=box,
+        still=still,
+        environment={**task.env, **given.env},
+        user=given.user or _USER,
+        order=given.order,
+        load=given.load,
+    )

@@ -1,0 +1,157 @@
+"""Every kind of program, in each mode of the clock, on both runtimes: all see it, none hangs.
+
+What is found is also written down, if STILLROOM_CLOCK_TABLE names a file: page.py makes a page of it.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from sandbox.formats import jsonfile
+from sandbox.model.image import ImageLock
+from sandbox.model.task import Limits
+from sandbox.runtime.base import Box, ExecResult
+from sandbox.runtime.image.ensure import ensure
+from sandbox.runtime.spec import Image, Mount, Stillness
+from sandbox.runtime.store import Store, default_store
+from tests.contract.clock.answers import MODES, PIN, Meanwhile, Mode, asked, instants, split, wrong
+from tests.contract.clock.rows import ROWS, Row
+from tests.contract.clock.zoo import zoo
+from tests.contract.conftest import DOCKER, EMBEDDED, Benches
+from tests.support.absent import absent
+
+LOCK = Path(__file__).parents[2] / "data/zoo/repos/images/zoo.lock.json"
+LIMITS = Limits(memory_mib=1024, pids=600, cpus=2.0)
+AT_ONCE = 3
+"""Rows in one box."""
+AXIS_SECONDS = 0.1
+"""What this machine and a box may differ by, over what passed between two looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    wrong: list[str]
+    seconds: float
+    """How long its program ran."""
+
+
+Table = dict[str, Found]
+
+
+@pytest.fixture(scope="session")
+def big_store() -> Store:
+    """The user's own: what is in it is pinned, and the image is large."""
+    return default_store(os.environ)
+
+
+@pytest.fixture(scope="session")
+def many_programs(big_store: Store) -> Image:
+    return ensure(big_store, jsonfile.load(LOCK, ImageLock), lambda *_: None)
+
+
+@pytest.fixture(scope="session")
+def programs(big_store: Store) -> Path:
+    return zoo(big_store)
+
+
+@pytest.fixture(scope="session")
+def written() -> Iterator[dict[str, dict[str, Table]]]:
+    """Runtime → mode → row → what was found."""
+    found: dict[str, dict[str, Table]] = {}
+    yield found
+    if path := os.environ.get("STILLROOM_CLOCK_TABLE"):
+        told = {
+            name: {mode: {row: [one.wrong, round(one.seconds, 2)] for row, one in table.items()}
+                   for mode, table in modes.items()}
+            for name, modes in found.items()
+        }  # fmt: skip
+        Path(path).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
+@pytest.fixture(scope="module", params=[EMBEDDED, DOCKER])
+def tables(
+    request: pytest.FixtureRequest,
+    opened: Callable[[str], Benches],
+    many_programs: Image,
+    programs: Path,
+    written: dict[str, dict[str, Table]],
+) -> dict[Mode, Table]:
+    """Of one runtime. All rows are run at once, some at a time, as most of them wait."""
+    bench = opened(request.param)(Path())
+    if why := bench.runtime.capabilities().still:
+        absent(why)
+    spec = replace(
+        bench.spec,
+        image=many_programs,
+        seeds=(),
+        limits=LIMITS,
+        mounts=(Mount(source=programs, target="/zoo"),),
+    )
+    tables: dict[Mode, Table] = {}
+    for mode in MODES:
+        began = time.monotonic_ns()
+        still = Stillness(at_ns=PIN * 10**9, mode=mode)
+        with (
+            bench.runtime.create(replace(spec, still=still)) as box,
+            ThreadPoolExecutor(AT_ONCE) as pool,
+        ):
+            seen = pool.map(lambda row: look(box, row, mode, began), ROWS)
+            tables[mode] = {row.name: found for row, found in zip(ROWS, seen, strict=True)}
+            box.kill_all()
+    written[request.param] = {mode: tables[mode] for mode in MODES}
+    return tables
+
+
+def look(box: Box, row: Row, mode: Mode, began: int) -> Found:
+    """`began`: on this machine's monotonic clock, before the box was made."""
+    before = time.monotonic_ns()
+    said: list[str] = []
+    looks: list[int] = []
+    for command in filter(None, (row.command, row.then)):
+        done = box.exec(["bash", "-c", asked(command)], seconds=row.seconds, cwd="/tmp")  # noqa: S108
+        parts = None if done.exit_code is None else split(done.stdout.decode(errors="replace"))
+        if parts is None:
+            return Found([_unfinished(done)], (time.monotonic_ns() - before) / 1e9)
+        first, here, last = parts
+        said += here
+        looks += [*instants(first), *instants(last)]
+    passed = time.monotonic_ns() - before
+    if len(looks) < 4:  # noqa: PLR2004 - two before and two after
+        return Found([f"the clock was not told: {looks}"], passed / 1e9)
+    meanwhile = Meanwhile(mode=mode, first=looks[0], last=looks[-1])
+    most = time.monotonic_ns() - began
+    found = [*wrong(said, row.says, meanwhile), *_axis(meanwhile, passed, most)]
+    return Found(found, passed / 1e9)
+
+
+def _unfinished(done: ExecResult) -> str:
+    output = done.stdout.decode(errors="replace")[-300:]
+    return f"hangs: {output!r}" if done.exit_code is None else f"ended early: {output!r}"
+
+
+def _axis(meanwhile: Meanwhile, passed: int, most: int) -> list[str]:
+    """The box's own clock against this machine's monotonic one; `most`: since before it was made."""
+    start, slack = PIN * 10**9, int(AXIS_SECONDS * 1e9)
+    first, last = meanwhile.first, meanwhile.last
+    right = {
+        "ticking": start <= first <= last <= start + most + slack and last - first <= passed + slack,
+        "fixed": first == last == start,
+        "step": start <= first < last,
+    }
+    return [] if right[meanwhile.mode] else [f"the box's clock went from {first} to {last}"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name.replace("::", ":"))
+@pytest.mark.parametrize("mode", MODES)
+def test_it_sees_the_clock_of_its_box_and_does_not_hang(tables, mode, row):
+    assert tables[mode][row.name].wrong == []
+
+
+def test_there_are_programs_of_many_kinds():
+    assert len({row.name for row in ROWS}) == len(ROWS) >= 30  # noqa: PLR2004
