@@ -4,7 +4,6 @@ import json
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -14,9 +13,8 @@ from sandbox.formats.jsonfile import decode
 from sandbox.formats.jsonfile import write as write_text
 from sandbox.formats.shape import Loc, parse, plain
 from sandbox.formats.yamlfile import read_text
-from sandbox.model.index import AptPin, IndexHead, IndexLock, NpmPin, Pin, PypiPin
+from sandbox.model.index import AptPin, IndexHead, IndexLock, NpmPin, Pin, PypiPin, moment
 
-NAME = "index.lock.jsonl"
 KINDS: dict[str, type[PypiPin | NpmPin | AptPin]] = {"pypi": PypiPin, "npm": NpmPin, "apt": AptPin}
 ROOTS = {
     "pypi": "https://files.pythonhosted.org/",
@@ -31,7 +29,6 @@ _NAMES = {
     "apt": r"[a-z0-9][a-z0-9+.-]+",
 }
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~:_!-]*")
-_DATE = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def load(path: Path) -> IndexLock:
@@ -67,15 +64,6 @@ def ordered(pins: Iterable[Pin]) -> tuple[Pin, ...]:
 
 def write(path: Path, lock: IndexLock) -> None:
     write_text(path, dumps(lock))
-
-
-def moment(date: str) -> datetime:
-    """A date as the lock has it. Raises ValueError."""
-    return datetime.strptime(date, _DATE).replace(tzinfo=UTC)
-
-
-def date_of(when: datetime) -> str:
-    return when.astimezone(UTC).strftime(_DATE)
 
 
 def _line(one: object) -> str:

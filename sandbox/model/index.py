@@ -1,9 +1,13 @@
 """A frozen package index: which files of PyPI, npm and Debian a box's network serves, and no others."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal
 
 from sandbox.model.task import STRICT
+
+LOCK_NAME = "index.lock.jsonl"
+_DATE = "%Y-%m-%dT%H:%M:%SZ"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,3 +100,12 @@ class IndexLock:
 
     head: IndexHead
     pins: tuple[Pin, ...] = ()
+
+
+def moment(date: str) -> datetime:
+    """A date as a lock has it. Raises ValueError."""
+    return datetime.strptime(date, _DATE).replace(tzinfo=UTC)
+
+
+def date_of(when: datetime) -> str:
+    return when.astimezone(UTC).strftime(_DATE)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from sandbox.formats.indexfile import NAME
+from sandbox.model.index import LOCK_NAME
 from sandbox.model.task import TaskSpec
 from sandbox.runtime.base import Box
 from sandbox.runtime.freeze.build import programs
@@ -75,4 +75,4 @@ def with_index(settings: Settings, cassette: Cassette, blobs: Path) -> Settings:
     """And the frozen package index, if the cassette has one."""
     if cassette.lock is None:
         return settings
-    return replace(settings, index=str(cassette.folder.absolute() / NAME), blobs=str(blobs))
+    return replace(settings, index=str(cassette.folder.absolute() / LOCK_NAME), blobs=str(blobs))

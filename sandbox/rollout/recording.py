@@ -3,17 +3,20 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from sandbox.errors import SpecError, UserError
 from sandbox.formats import indexfile, jsonfile, yamlfile
+from sandbox.model.index import LOCK_NAME, date_of
 from sandbox.model.task import Digest, TaskSpec
 from sandbox.rollout.folder import RolloutFolder
 from sandbox.rollout.network import LOG, with_index
 from sandbox.rollout.run import Attempt, Stopwatch, World, agent_box, standing
 from sandbox.runtime.base import Box, ExecResult
 from sandbox.runtime.freeze.build import programs
+from sandbox.runtime.freeze.preload import instant
 from sandbox.runtime.network import cassette as tapes
 from sandbox.runtime.network.attach import connected
 from sandbox.runtime.network.cassette import BLOBS, INDEX, Cassette, cassette_digest, read_index
@@ -95,13 +98,12 @@ def record_packages(task: TaskSpec, world: World, wish: Wish) -> Recorded:
     folder, depot = folder_of(task), world.depot
     image = depot.image(Path(task.home), task.image.name, task.image.digest)
     progress = world.observer.preparing
-    before = folder / indexfile.NAME
+    before = folder / LOCK_NAME
     old = indexfile.load(before).pins if before.exists() else ()
-    lock = record_index(
-        depot.store, folder, wish.packages, task.clock.at, image, progress, fresh=wish.fresh
-    )
+    at = date_of(datetime.fromtimestamp(instant(task.clock), UTC))
+    lock = record_index(depot.store, folder, wish.packages, at, image, progress, fresh=wish.fresh)
     return Recorded(
-        path=folder / indexfile.NAME,
+        path=folder / LOCK_NAME,
         kind="packages",
         answers=len(lock.pins),
         fresh=sum(p not in old for p in lock.pins),

@@ -10,9 +10,9 @@ from sandbox.errors import ImageFault, NetworkFault
 from sandbox.formats import indexfile, jsonfile
 from sandbox.formats.indexfile import ROOTS
 from sandbox.model.image import ImageLock
-from sandbox.model.index import AptPin, NpmPin, PypiPin
+from sandbox.model.index import LOCK_NAME, AptPin, NpmPin, PypiPin
 from sandbox.runtime.image.ensure import ensure
-from sandbox.runtime.network.index import ensure_files
+from sandbox.runtime.network.index.files import ensure_files
 from sandbox.runtime.network.index.record import record_index
 from sandbox.runtime.network.index.resolve import Wanted, resolve
 from sandbox.runtime.network.index.resolve_pypi import canonical_url
@@ -42,10 +42,10 @@ def store(tmp_path: Path) -> Store:
 
 def test_pip_s_wheels_come_with_what_they_need_and_are_not_newer_than_the_pin(store, tmp_path):
     lock = record_index(store, tmp_path, Wanted(pip=("requests==2.31.0",)), PIN, None, quiet)
-    assert lock == indexfile.load(tmp_path / indexfile.NAME)
+    assert lock == indexfile.load(tmp_path / LOCK_NAME)
     pins = {p.name: p for p in lock.pins if isinstance(p, PypiPin)}
     assert set(pins) == {"certifi", "charset-normalizer", "idna", "requests", "urllib3"}
-    known = indexfile.load(DATA / "packages" / indexfile.NAME)
+    known = indexfile.load(DATA / "packages" / LOCK_NAME)
     assert pins["requests"] in known.pins
     assert all(p.uploaded is not None and p.uploaded <= PIN for p in pins.values())
     for pin in pins.values():
@@ -72,7 +72,7 @@ def test_apt_s_packages_are_what_the_image_has_not(store, image):
 
 
 def test_a_recorded_lock_is_enough_for_another_machine(store, tmp_path):
-    lock = indexfile.load(DATA / "packages" / indexfile.NAME)
+    lock = indexfile.load(DATA / "packages" / LOCK_NAME)
     other = Store(tmp_path / "other")
     ensure_files(other, lock, quiet)
     assert {p.sha256 for p in lock.pins} == {

@@ -1,30 +1,35 @@
 """In a box without a network, package managers install from the frozen index, the same each time."""
 
 import os
+import shutil
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from sandbox.formats import indexfile, jsonfile
 from sandbox.model.image import ImageLock
-from sandbox.model.index import IndexLock
+from sandbox.model.index import LOCK_NAME, IndexLock, moment
 from sandbox.model.task import Limits
 from sandbox.runtime.base import Box, ExecResult, Runtime
 from sandbox.runtime.freeze.build import programs
 from sandbox.runtime.image.ensure import ensure
-from sandbox.runtime.network.attach import connected
-from sandbox.runtime.network.index import ensure_files
+from sandbox.runtime.network.attach import Link, connected
+from sandbox.runtime.network.cassette import BLOBS, INDEX, read_index
+from sandbox.runtime.network.entry import Entry
+from sandbox.runtime.network.index.files import ensure_files
 from sandbox.runtime.network.settings import Settings
 from sandbox.runtime.spec import BoxSpec, Image, Mount, Stillness
 from sandbox.runtime.store import Store, default_store
+from tests.support.gits import commit, git
+from tests.support.webs import git_backend, serving
 
 DATA = Path(__file__).parents[1] / "data"
-LOCK = DATA / "packages" / indexfile.NAME
-PIN_NS = int(indexfile.moment("2024-05-15T12:00:00Z").timestamp()) * 10**9
+LOCK = DATA / "packages" / LOCK_NAME
+PIN_NS = int(moment("2024-05-15T12:00:00Z").timestamp()) * 10**9
 LIMITS = Limits(memory_mib=1024, pids=256, cpus=2.0)
 INSTALLS = {
     "pip": ("pip install requests==2.31.0", "/usr/local/lib/python3.11/dist-packages"),
@@ -61,9 +66,10 @@ class World:
     runtime: Runtime
     scratch: Path
 
-    @contextmanager
-    def box(self) -> Iterator[Box]:
-        settings = Settings(
+    @property
+    def settings(self) -> Settings:
+        """Of the index alone."""
+        return Settings(
             mode="replay",
             log=str(self.scratch / "network.jsonl"),
             cassette="tests/data/packages",
@@ -71,6 +77,14 @@ class World:
             index=str(LOCK),
             blobs=str(self.store.blob("")),
         )
+
+    @contextmanager
+    def box(self) -> Iterator[Box]:
+        with self.linked(self.settings) as (box, _):
+            yield box
+
+    @contextmanager
+    def linked(self, settings: Settings) -> Iterator[tuple[Box, Link]]:
         wire = programs(self.store).program("wire")
         still = None if self.runtime.capabilities().still else Stillness(at_ns=PIN_NS)
         spec = BoxSpec(
@@ -84,7 +98,7 @@ class World:
             self.runtime.create(link.joined(spec)) as box,
         ):
             link.start(box)
-            yield box
+            yield box, link
             link.check()
 
 
@@ -142,6 +156,58 @@ def test_what_is_installed_twice_is_the_same_bytes(world: World, kind: str):
     once = installed(world, kind)
     assert len(once.splitlines()) > 10
     assert installed(world, kind) == once
+
+
+CLONES = (
+    "cd /srv && git clone -q https://git.example.org/toy.git whole && "
+    "git clone -q --depth 1 https://git.example.org/toy.git shallow"
+)
+TREE = "cd /srv && find . -type f ! -path '*/.git/index' ! -path '*/.git/logs/*'"
+"""Git's index and its logs have times in them."""
+
+
+def test_what_was_cloned_is_cloned_again_to_the_same_bytes(world: World):
+    heard, blobs = record_clones(world)
+    settings = replace(
+        world.settings,
+        entries=heard,
+        bodies={e.sha256: str(blobs / e.sha256) for e in heard},
+    )
+    trees = []
+    for _ in range(2):
+        with world.linked(settings) as (box, _link):
+            done = run(box, CLONES)
+            assert done.exit_code == 0, words(done)
+            trees.append(run(box, f"{TREE} -print0 | LC_ALL=C sort -z | xargs -0 sha256sum").stdout)
+            assert b" ./whole/file\n" in trees[-1]
+            more = run(box, "git clone -q https://git.example.org/other.git /srv/other")
+            assert more.exit_code == 128
+            assert "403" in words(more)
+    assert trees[0] == trees[1]
+
+
+def record_clones(world: World) -> tuple[tuple[Entry, ...], Path]:
+    """From a server of this machine, which then is gone."""
+    project = world.scratch / "projects" / "toy.git"
+    project.mkdir(parents=True)
+    git(project, "init", "-q", "-b", "main")
+    for text in ("one", "two"):
+        (project / "file").write_text(text)
+        commit(project)
+    host = "git.example.org"
+    with serving(git_backend(project.parent), world.scratch, host) as web:
+        settings = replace(
+            world.settings,
+            mode="record",
+            instead={f"{host}:443": web.place},
+            ca_file=web.ca_file,
+        )
+        with world.linked(settings) as (box, link):
+            done = run(box, CLONES)
+            assert done.exit_code == 0, words(done)
+            kept = world.scratch / "blobs"
+            shutil.copytree(link.scratch / BLOBS, kept)
+            return read_index(link.scratch / INDEX), kept
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from sandbox.errors import NetworkFault, SpecError, UserError
 from sandbox.formats import indexfile
 from sandbox.formats.shape import plain
-from sandbox.model.index import IndexLock
+from sandbox.model.index import IndexLock, date_of
 from sandbox.runtime.network.index.files import ensure_files
 from sandbox.runtime.network.index.record import added, record_index
 from sandbox.runtime.network.index.resolve import Wanted, resolve
@@ -155,7 +155,7 @@ def test_an_option_is_no_package(store, name, kind):
 def test_an_index_is_pinned_at_a_date(store):
     with pytest.raises(UserError, match="not a date"):
         resolve(store, Wanted(), "2024-05-15", None, lambda *_: None)
-    assert indexfile.date_of(datetime(2024, 5, 15, 12, tzinfo=UTC)) == "2024-05-15T12:00:00Z"
+    assert date_of(datetime(2024, 5, 15, 12, tzinfo=UTC)) == "2024-05-15T12:00:00Z"
 
 
 def test_a_lock_that_asks_for_nothing_lists_nothing(store):

@@ -21,7 +21,7 @@ from pathlib import Path
 from sandbox.errors import NetworkFault
 from sandbox.model.index import IndexLock
 from sandbox.runtime.base import Box
-from sandbox.runtime.network.index import client_environment, client_mounts
+from sandbox.runtime.network.index.clients import client_environment, client_mounts
 from sandbox.runtime.network.settings import Settings, settings_line
 from sandbox.runtime.ready import readable
 from sandbox.runtime.spec import BoxSpec, Mount

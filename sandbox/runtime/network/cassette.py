@@ -24,12 +24,12 @@ from sandbox.formats.digest import tree_digest
 from sandbox.formats.jsonfile import decode
 from sandbox.formats.shape import Loc, parse
 from sandbox.formats.yamlfile import read_text
-from sandbox.model.index import IndexLock
+from sandbox.model.index import LOCK_NAME, IndexLock
 from sandbox.model.task import Digest
 from sandbox.runtime.fetch import fetch
 from sandbox.runtime.image.build import Progress
 from sandbox.runtime.network.entry import Entry, index_text, is_header
-from sandbox.runtime.network.index import ensure_files
+from sandbox.runtime.network.index.files import ensure_files
 from sandbox.runtime.store import Store, check_blob
 
 INDEX, BLOBS = "index.jsonl", "blobs"
@@ -59,7 +59,7 @@ def load(folder: Path, store: Store, progress: Progress, *, digest: str | None =
             retry=False,
         )
     entries = read_index(folder / INDEX) if (folder / INDEX).exists() else ()
-    lock = indexfile.load(folder / indexfile.NAME) if (folder / indexfile.NAME).exists() else None
+    lock = indexfile.load(folder / LOCK_NAME) if (folder / LOCK_NAME).exists() else None
     if lock is not None:
         ensure_files(store, lock, progress)
     bodies = {e.sha256: _body(folder, e, store) for e in _once(entries)}
@@ -68,7 +68,7 @@ def load(folder: Path, store: Store, progress: Progress, *, digest: str | None =
 
 def cassette_digest(folder: Path) -> Digest:
     """Raises SpecError when there is none."""
-    names = [name for name in (INDEX, indexfile.NAME) if (folder / name).exists()]
+    names = [name for name in (INDEX, LOCK_NAME) if (folder / name).exists()]
     if not names:
         raise SpecError("there is no cassette", where=str(folder / INDEX), hint=_AGAIN)
     return tree_digest(TreeEntry(name, "file", (folder / name).read_bytes()) for name in names)

@@ -82,12 +82,10 @@ def _index(settings: Settings, *, sure: bool = False) -> list[Source]:
     """`sure`: only what it has. What it has not may be recorded."""
     if not settings.index:
         return []
-    # Imported only here: parsing what people write takes long to load.
-    from sandbox.formats import indexfile  # noqa: PLC0415
-    from sandbox.runtime.network.index import frozen_index  # noqa: PLC0415
+    # Imported only here: most cassettes have none.
+    from sandbox.runtime.network.index.frozen import open_index  # noqa: PLC0415
 
-    blobs = Path(settings.blobs)
-    index = frozen_index(indexfile.load(Path(settings.index)), lambda sha256: blobs / sha256)
+    index = open_index(Path(settings.index), Path(settings.blobs))
 
     def ask(request: Request) -> Response | None:
         found = index.answer(request)

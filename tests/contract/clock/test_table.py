@@ -140,7 +140,8 @@ def _axis(meanwhile: Meanwhile, passed: int, most: int) -> list[str]:
     start, slack = PIN * 10**9, int(AXIS_SECONDS * 1e9)
     first, last = meanwhile.first, meanwhile.last
     right = {
-        "ticking": start <= first <= last <= start + most + slack and last - first <= passed + slack,
+        "ticking": start <= first <= last <= start + most + slack
+        and last - first <= passed + slack,
         "fixed": first == last == start,
         "step": start <= first < last,
     }

@@ -26,16 +26,17 @@ def json_bytes(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
-def refusal(what: str, lock: str) -> str:
-    """Why there is no such file, for whoever reads the client's output."""
+def refusal(what: str, lock: str, option: str) -> str:
+    """Why there is no such file, for whoever reads the client's output. `option`: of the index."""
     return (
         f"{what} is not in this box's frozen package index: {lock} does not list it, and nothing "
-        f"else can be had from here. Whoever keeps the task can add it: stillroom record"
+        f"else can be had from here. Whoever keeps the task can add it: "
+        f"stillroom record TASK --{option} NAME"
     )
 
 
-def not_listed(what: str, lock: str) -> Response:
-    return refused(f"{refusal(what, lock)}\n".encode(), TEXT)
+def not_listed(what: str, lock: str, option: str) -> Response:
+    return refused(f"{refusal(what, lock, option)}\n".encode(), TEXT)
 
 
 def file_answer(path: Path, sha256: str, request: Request, kind: str) -> Response:

@@ -14,8 +14,7 @@ from email.utils import format_datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from sandbox.formats.indexfile import moment
-from sandbox.model.index import AptPin
+from sandbox.model.index import AptPin, moment
 from sandbox.runtime.network.index.answers import TEXT, answered, file_answer, not_listed
 from sandbox.runtime.network.message import Request, Response
 
@@ -43,7 +42,7 @@ class Apt:
             return file_answer(self.blob(pin.sha256), pin.sha256, request, kind)
         if path.rpartition("/")[2] in SIGNED:
             return answered(b"This archive is not signed.\n", TEXT, status=404)
-        return not_listed(path.rpartition("/")[2], self.lock)
+        return not_listed(path.rpartition("/")[2], self.lock, "apt")
 
 
 def apt(pins: Sequence[AptPin], arch: str, pin: str, blob: Callable[[str], Path], lock: str) -> Apt:

@@ -1,16 +1,18 @@
 """All indexes of a lock behind one `answer`."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-from sandbox.formats.indexfile import NAME, load
-from sandbox.model.index import AptPin, IndexLock, NpmPin, PypiPin
+from sandbox.model.index import LOCK_NAME, AptPin, IndexHead, IndexLock, NpmPin, Pin, PypiPin
 from sandbox.runtime.network.index import apt, npm, pypi
 from sandbox.runtime.network.index.answers import TEXT, refused
 from sandbox.runtime.network.message import Answerer, Request, Response
-from sandbox.runtime.store import Store
+
+_KINDS: Mapping[str, Callable[..., Pin]] = {"pypi": PypiPin, "npm": NpmPin, "apt": AptPin}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,9 @@ class FrozenIndex:
         return index.answer(request)
 
 
-def frozen_index(lock: IndexLock, blob: Callable[[str], Path], name: str = NAME) -> FrozenIndex:
+def frozen_index(
+    lock: IndexLock, blob: Callable[[str], Path], name: str = LOCK_NAME
+) -> FrozenIndex:
     """`blob`: the stored file with this hash. `name`: of the lock, for who asks for something else."""
     head, hosts = lock.head, dict[str, Answerer]()
     if wheels := [p for p in lock.pins if isinstance(p, PypiPin)]:
@@ -46,6 +50,14 @@ def frozen_index(lock: IndexLock, blob: Callable[[str], Path], name: str = NAME)
     return FrozenIndex(hosts)
 
 
-def open_index(lock: Path, store: Path, name: str = NAME) -> FrozenIndex:
-    """From a lock file, with the files in the store at `store`, where `ensure_files` put them."""
-    return frozen_index(load(lock), Store(store).blob, name)
+def open_index(lock: Path, blobs: Path, name: str = LOCK_NAME) -> FrozenIndex:
+    """From a lock that was looked at by those who fetched its files into the folder `blobs`."""
+    head, *pins = map(json.loads, lock.read_text(encoding="utf-8").splitlines())
+    read = IndexLock(head=IndexHead(**head), pins=tuple(map(_pin, pins)))
+    return frozen_index(read, lambda sha256: blobs / sha256, name)
+
+
+def _pin(data: dict[str, Any]) -> Pin:
+    if "tags" in data:
+        data["tags"] = tuple(data["tags"])
+    return _KINDS[data["kind"]](**data)

@@ -63,7 +63,7 @@ class Npm:
         return answered(json_bytes(found | {"_id": pins[0].name, "time": times}), JSON)
 
     def _refuse(self, what: str) -> Response:
-        return refused(json_bytes({"error": refusal(what, self.lock)}), JSON)
+        return refused(json_bytes({"error": refusal(what, self.lock, "npm")}), JSON)
 
 
 def npm(pins: Sequence[NpmPin], pin: str, blob: Callable[[str], Path], lock: str) -> Npm:

@@ -49,7 +49,7 @@ class Pypi:
             return self._projects(_accepted(request))
         if found := re.fullmatch(r"/simple/([^/]+)/?", path):
             return self._project(pypi_name(found[1]), request)
-        return not_listed(request.url, self.lock)
+        return not_listed(request.url, self.lock, "pip")
 
     def _projects(self, kind: str) -> Response:
         names = sorted(self.projects)
@@ -78,10 +78,10 @@ class Pypi:
     def _unknown(self, name: str, request: Request) -> Response:
         """404; but pip keeps to itself what comes with that, and tells of a type that it cannot use."""
         if request.header("User-Agent").startswith("pip/"):
-            said = refusal(name, self.lock)
+            said = refusal(name, self.lock, "pip")
             kind = f'text/plain; refused="{said.replace(chr(34), chr(39))}"'
             return refused(f"{said}\n".encode(), kind, status=200)
-        return not_listed(name, self.lock)
+        return not_listed(name, self.lock, "pip")
 
     def _file(self, path: str, request: Request) -> Response:
         if pin := self.files.get(path):
@@ -91,7 +91,7 @@ class Pypi:
             found = wheel_metadata(self.blob(wheel.sha256))
             if found is not None:
                 return answered(found, TEXT)
-        return not_listed(path.rpartition("/")[2], self.lock)
+        return not_listed(path.rpartition("/")[2], self.lock, "pip")
 
 
 def pypi(pins: Sequence[PypiPin], blob: Callable[[str], Path], lock: str) -> Pypi:
@@ -103,6 +103,8 @@ def pypi(pins: Sequence[PypiPin], blob: Callable[[str], Path], lock: str) -> Pyp
 
 def wheel_metadata(wheel: Path) -> bytes | None:
     """METADATA of a wheel: PEP 658's file is a copy of it, so none has to be kept."""
+    if not zipfile.is_zipfile(wheel):
+        return None
     with zipfile.ZipFile(wheel) as archive:
         names = [n for n in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", n)]
         if len(names) != 1 or archive.getinfo(names[0]).file_size > METADATA_BYTES:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sandbox.formats import indexfile
-from sandbox.model.index import AptPin, IndexLock
+from sandbox.model.index import LOCK_NAME, AptPin, IndexLock
 from sandbox.runtime.image.build import Progress
 from sandbox.runtime.network.index.resolve import Wanted, resolve
 from sandbox.runtime.spec import Image
@@ -26,7 +26,7 @@ def record_index(
     What was listed stays listed, so that what could be installed still can. Raises what `resolve`
     and reading the lock raise; nothing is written then.
     """
-    path = folder / indexfile.NAME
+    path = folder / LOCK_NAME
     before = indexfile.load(path) if path.exists() and not fresh else None
     found = resolve(store, wanted, pin, image, progress)
     lock = added(before, found) if before else found

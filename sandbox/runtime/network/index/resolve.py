@@ -7,8 +7,8 @@ installed in the image. Addresses are written down as the index itself has them,
 from dataclasses import dataclass, fields
 
 from sandbox.errors import UserError
-from sandbox.formats.indexfile import moment, ordered
-from sandbox.model.index import IndexHead, IndexLock, Pin
+from sandbox.formats.indexfile import ordered
+from sandbox.model.index import IndexHead, IndexLock, Pin, moment
 from sandbox.runtime.image.build import Progress
 from sandbox.runtime.image.layout import ARCH, PYTHON
 from sandbox.runtime.network.index.resolve_apt import apt_pins

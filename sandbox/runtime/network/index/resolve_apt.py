@@ -8,7 +8,7 @@ from sandbox.errors import ImageFault, NetworkFault
 from sandbox.formats.indexfile import ROOTS
 from sandbox.model.index import AptPin
 from sandbox.runtime.fetch import fetch
-from sandbox.runtime.image.apt import SUITE, fields, open_apt
+from sandbox.runtime.image.apt import SUITE, Apt, fields, open_apt
 from sandbox.runtime.image.layout import DPKG_STATUS
 from sandbox.runtime.spec import Image
 from sandbox.runtime.store import Store
@@ -23,11 +23,25 @@ def apt_pins(
     suite = image_suite(image) if image else SUITE
     apt, snapshot = open_apt(scratch / "apt", suite)
     if image:
-        (apt.root / "status").write_text(image_file(image, DPKG_STATUS) or "")
+        _install(apt, image)
     pins = [_pin(stanza, suite) for stanza in apt.records(apt.choose(*packages))]
     for pin in pins:
         fetch(store, [pin.url], sha256=pin.sha256, name=pin.filename, fault=NetworkFault)
     return snapshot, pins
+
+
+def _install(apt: Apt, image: Image) -> None:
+    """Have apt see what is installed in the image. Raises ImageFault when it could add nothing."""
+    status = image_file(image, DPKG_STATUS) or ""
+    (apt.root / "status").write_text(status, encoding="utf-8", errors="surrogateescape")
+    try:
+        apt.run("apt-get", "check")
+    except ImageFault as e:
+        raise ImageFault(
+            f"apt can install nothing in image {image.name}: what is there lacks what it needs: {e}",
+            hint="an image for `apt-get install` has apt, and a recipe without `leave_out`",
+            retry=False,
+        ) from e
 
 
 def image_suite(image: Image) -> str:

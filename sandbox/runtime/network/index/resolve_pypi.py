@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.errors import NetworkFault
-from sandbox.formats.indexfile import ROOTS, date_of
-from sandbox.model.index import PypiPin
+from sandbox.formats.indexfile import ROOTS
+from sandbox.model.index import PypiPin, date_of
 from sandbox.runtime.fetch import fetch, pypi_files
 from sandbox.runtime.image.pypi import pip_report, wheel_pin
 from sandbox.runtime.store import Store
