@@ -157,6 +157,11 @@ def test_the_order_of_what_was_asked_at_once_does_not_matter(old, new, chance):
     assert merged(old, [e for g in groups for e in g]) == merged(old, new)
 
 
+def test_who_accepts_nothing_has_a_place_of_their_own():
+    whoever, nothing = (entry("http://a.test/", accept=accept) for accept in (None, ""))
+    assert merged([], [whoever, nothing]) == merged([], [nothing, whoever])
+
+
 @given(st.lists(ENTRIES, min_size=1, max_size=8))
 def test_what_is_played_is_what_was_heard(heard: list[Entry]):
     """Each series in its order; what was heard again at its end is given for ever anyway."""
