@@ -3,20 +3,19 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from sandbox.errors import SpecError, UserError
 from sandbox.formats import indexfile, jsonfile, yamlfile
-from sandbox.model.index import LOCK_NAME, date_of
+from sandbox.model.index import LOCK_NAME
+from sandbox.model.instant import seconds_of, written
 from sandbox.model.task import Digest, TaskSpec
 from sandbox.rollout.folder import RolloutFolder
 from sandbox.rollout.network import LOG, with_index
 from sandbox.rollout.run import Attempt, Stopwatch, World, agent_box, standing
 from sandbox.runtime.base import Box, ExecResult
 from sandbox.runtime.freeze.build import programs
-from sandbox.runtime.freeze.preload import instant
 from sandbox.runtime.network import cassette as tapes
 from sandbox.runtime.network.attach import connected
 from sandbox.runtime.network.cassette import BLOBS, INDEX, Cassette, cassette_digest, read_index
@@ -100,7 +99,7 @@ def record_packages(task: TaskSpec, world: World, wish: Wish) -> Recorded:
     progress = world.observer.preparing
     before = folder / LOCK_NAME
     old = indexfile.load(before).pins if before.exists() else ()
-    at = date_of(datetime.fromtimestamp(instant(task.clock), UTC))
+    at = written(seconds_of(task.clock.at))
     lock = record_index(depot.store, folder, wish.packages, at, image, progress, fresh=wish.fresh)
     return Recorded(
         path=folder / LOCK_NAME,

@@ -5,6 +5,7 @@ import http.client
 import json
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -12,9 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sandbox.errors import NetworkFault
+from sandbox.runtime.network.answers import Outcome
 from sandbox.runtime.network.attach import connected
+from sandbox.runtime.network.bounds import Held
+from sandbox.runtime.network.entry import kept
+from sandbox.runtime.network.exchange import Exchange
+from sandbox.runtime.network.message import Response
 from sandbox.runtime.store import Store
 from tests.support.waiting import eventually
 from tests.support.webs import NO_WIRE, Carried, Tape, ask, carried, replaying, trusting
@@ -135,6 +143,55 @@ def test_what_is_no_request_is_told_so(tmp_path: Path, port: int, sent: bytes, s
         assert ask(link, PLAIN[0]).body == b"plain\n"
         link.check()
     assert any(line["event"] == "refused" for line in log_of(tmp_path))
+
+
+@given(
+    st.lists(st.tuples(st.text("aBc-_09", min_size=1), st.text(st.characters(max_codepoint=300)))),
+    st.integers(200, 599),
+    st.sampled_from(["GET", "HEAD"]),
+    st.binary(max_size=50),
+)
+def test_whatever_was_recorded_can_be_said(headers, status, method, body):
+    response = Response(status, kept(tuple(headers), method), body)
+    outcome = Outcome("served", response)
+    ours, theirs = socket.socketpair()
+    exchange = Exchange(lambda _: outcome, no_tls, Silent(), Held())
+    with ours, theirs:
+        theirs.sendall(f"{method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+        exchange.direct(ours, "http")
+        ours.shutdown(socket.SHUT_WR)
+        said = http.client.HTTPResponse(theirs, method=method)
+        said.begin()
+        assert said.status == status
+        assert said.read() == (b"" if method == "HEAD" or status in (204, 304) else body)
+
+
+@given(st.binary(max_size=300), st.sampled_from(["http", "proxy"]))
+def test_whatever_a_box_says_is_answered_or_refused(data: bytes, way: str):
+    ours, theirs = socket.socketpair()
+    exchange = Exchange(lambda _: Outcome("served", Response(200)), no_tls, Silent(), Held())
+    with ours, theirs:
+        theirs.sendall(data)
+        theirs.shutdown(socket.SHUT_WR)
+        if way == "proxy":
+            exchange.proxy(ours)
+        else:
+            exchange.direct(ours, "http")
+        ours.shutdown(socket.SHUT_WR)
+        said = theirs.recv(65536)
+    assert not said or said.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 200 "))
+
+
+def no_tls(sock: socket.socket, host: str | None) -> ssl.SSLSocket:
+    raise ConnectionError(host)
+
+
+class Silent:
+    def answering(self, *_: object) -> None: ...
+
+    def answered(self, *_: object) -> None: ...
+
+    def complained(self, why: str) -> None: ...
 
 
 def test_a_body_larger_than_is_taken_is_refused_and_not_held(tmp_path: Path):

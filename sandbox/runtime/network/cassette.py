@@ -28,7 +28,7 @@ from sandbox.model.index import LOCK_NAME, IndexLock
 from sandbox.model.task import Digest
 from sandbox.runtime.fetch import fetch
 from sandbox.runtime.image.build import Progress
-from sandbox.runtime.network.entry import Entry, index_text
+from sandbox.runtime.network.entry import Entry, index_text, is_header
 from sandbox.runtime.network.index.files import ensure_files
 from sandbox.runtime.store import Store, check_blob
 
@@ -36,7 +36,6 @@ INDEX, BLOBS = "index.jsonl", "blobs"
 _HEX = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _AGAIN = "record it again: stillroom record TASK"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
-_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,12 +129,8 @@ def _rules(entry: Entry) -> Iterator[str]:
     if entry.size < 0:
         yield "`size` should not be less than 0"
     for name, value in entry.headers:
-        if not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value) or not _latin(value):
+        if not is_header(name, value):
             yield f"`{name}` is not a header"
-
-
-def _latin(value: str) -> bool:
-    return all(ord(c) < 256 for c in value)
 
 
 def _is_url(text: str) -> bool:

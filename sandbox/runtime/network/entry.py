@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ _NOT_KEPT = frozenset(
         *("strict-transport-security", "nel", "report-to"),
     }
 )
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,18 +66,24 @@ def entry_of(data: dict[str, Any]) -> Entry:
 
 
 def kept(headers: Headers, method: str) -> Headers:
-    """Those that are part of the answer, not of the connection that it came over.
+    """Those that are part of the answer, not of the connection that it came over, and can be said.
 
     The length is reckoned from the body; only of an answer to HEAD, which has none, it is news.
     """
     named = {n.strip().lower() for n in header_of(headers, "connection").split(",")}
-    if method != "HEAD":
+    if method != "HEAD" or not header_of(headers, "content-length").isdecimal():
         named.add("content-length")
     return tuple(
         (name, value)
         for name, value in headers
-        if name.lower() not in _NOT_KEPT and name.lower() not in named
+        if name.lower() not in _NOT_KEPT and name.lower() not in named and is_header(name, value)
     )
+
+
+def is_header(name: str, value: str) -> bool:
+    """Can it be said in HTTP?"""
+    fits = _TOKEN.fullmatch(name) and _VALUE.fullmatch(value) and value == value.strip(" \t")
+    return bool(fits)
 
 
 def answer_of(entry: Entry, body: Path) -> Response:

@@ -44,5 +44,7 @@ def _unless_same(old: list[Entry], new: list[Entry]) -> list[Entry]:
     return old if same else new
 
 
-def _place(series: Series, entries: list[Entry]) -> tuple[str, str, str, str]:
-    return entries[0].url, entries[0].method, series[0], series[1] or ""
+def _place(series: Series, entries: list[Entry]) -> tuple[str, str, str, bool, str]:
+    """Who accepts nothing is not the same as who was not asked."""
+    key, accept = series
+    return entries[0].url, entries[0].method, key, accept is not None, accept or ""

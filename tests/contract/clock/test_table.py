@@ -114,7 +114,7 @@ def look(box: Box, row: Row, mode: Mode, began: int) -> Found:
     said: list[str] = []
     looks: list[int] = []
     for command in filter(None, (row.command, row.then)):
-        done = box.exec(["bash", "-c", asked(command)], seconds=row.seconds, cwd="/tmp")  # noqa: S108
+        done = box.exec(["bash", "-c", asked(command)], seconds=row.seconds, cwd="/tmp")
         parts = None if done.exit_code is None else split(done.stdout.decode(errors="replace"))
         if parts is None:
             return Found([_unfinished(done)], (time.monotonic_ns() - before) / 1e9)
@@ -122,7 +122,7 @@ def look(box: Box, row: Row, mode: Mode, began: int) -> Found:
         said += here
         looks += [*instants(first), *instants(last)]
     passed = time.monotonic_ns() - before
-    if len(looks) < 4:  # noqa: PLR2004 - two before and two after
+    if len(looks) < 4:
         return Found([f"the clock was not told: {looks}"], passed / 1e9)
     meanwhile = Meanwhile(mode=mode, first=looks[0], last=looks[-1])
     most = time.monotonic_ns() - began
@@ -140,7 +140,8 @@ def _axis(meanwhile: Meanwhile, passed: int, most: int) -> list[str]:
     start, slack = PIN * 10**9, int(AXIS_SECONDS * 1e9)
     first, last = meanwhile.first, meanwhile.last
     right = {
-        "ticking": start <= first <= last <= start + most + slack and last - first <= passed + slack,
+        "ticking": start <= first <= last <= start + most + slack
+        and last - first <= passed + slack,
         "fixed": first == last == start,
         "step": start <= first < last,
     }
@@ -154,4 +155,4 @@ def test_it_sees_the_clock_of_its_box_and_does_not_hang(tables, mode, row):
 
 
 def test_there_are_programs_of_many_kinds():
-    assert len({row.name for row in ROWS}) == len(ROWS) >= 30  # noqa: PLR2004
+    assert len({row.name for row in ROWS}) == len(ROWS) >= 30
