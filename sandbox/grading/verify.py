@@ -108,6 +108,7 @@ def _put_tests(bench: _Bench, supplies: Supplies) -> None:
         "ini": f"{_FOLDER}/pytest.ini",
         "order": bench.plan.order,
         "draw": bench.plan.still.seed is not None,
+        "raw": bench.expect.partial,
     }
     files = (
         Entry("runner.py", "file", supplies.runner),

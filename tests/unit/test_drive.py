@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from sandbox.errors import AgentFault, RuntimeFault, TerminalFault
 from sandbox.formats.asciicast import read_cast
 from sandbox.model.record import Ending, Submission
 from sandbox.model.step import Action, Keys, Observation, Run, Status, Submit
-from sandbox.model.task import Limits
+from sandbox.model.task import ClockSpec, Limits, RandomSpec
 from sandbox.rollout.agent import Agent, Opening, Session
 from sandbox.rollout.agents import Nop, Script
 from sandbox.rollout.folder import RolloutFolder
@@ -19,11 +20,13 @@ from sandbox.rollout.observer import Observer
 from sandbox.rollout.run import Attempt, Clocks, Stopwatch, World, drive, grade, rollout
 from sandbox.runtime.base import ExecResult
 from sandbox.runtime.fake import NO_IMAGE, Call, FakeBox, FakeRuntime, Reply, said
-from sandbox.runtime.spec import BoxSpec
+from sandbox.runtime.spec import BoxSpec, Stillness
 from sandbox.runtime.store import Store
-from tests.support.homes import GivenDepot, a_task, some_supplies
+from tests.support.homes import GivenDepot, a_task, some_supplies, with_library
 from tests.unit.test_verify import GOOD, told
 
+AT = "2024-05-15T12:00:00Z"
+NEVER = threading.Event()
 LIMITS = Limits(turns=3, wall_seconds=100, command_seconds=7, output_bytes=1000)
 
 
@@ -258,6 +261,36 @@ def test_the_agent_s_box_knows_nothing_of_the_tests_and_is_gone_before_they_come
     assert agent.spec.env["LEVEL"] == "3"
     with pytest.raises(RuntimeFault):
         agent.get("/work/toy/src")
+
+
+def test_the_agent_s_box_has_the_task_s_clock_and_it_ticks_whatever_the_verifier_s_does(
+    tmp_path: Path,
+):
+    attempt = an_attempt(tmp_path)
+    clock, chance = ClockSpec(at=AT, mode="step"), RandomSpec(seed=1)
+    rollout(replace(attempt, task=replace(attempt.task, clock=clock, random=chance)), Nop(), NEVER)
+    agent, verifier = boxes(attempt)
+    assert agent.spec.still == Stillness(at_ns=1_715_774_400 * 10**9)
+    assert verifier.spec.still == replace(agent.spec.still, mode="step", seed=1)
+
+
+def test_what_a_verdict_was_made_without_is_told_with_it(tmp_path: Path):
+    attempt = an_attempt(tmp_path)
+    runtime = FakeRuntime(answers, still="the kernel is too old")
+    given = GivenDepot(Store(tmp_path / "store"), lambda *_: None)
+    image = with_library(tmp_path / "layer")
+    given.given = replace(some_supplies(attempt.task, tmp_path / "supplies"), image=image)
+    world = replace(attempt.world, runtime=runtime, depot=given)
+    record = rollout(replace(attempt, world=world), Nop(), NEVER)
+    assert record.reward == 1.0
+    assert "too old" in record.warning
+    for box in runtime.boxes:
+        assert [m.target for m in box.spec.mounts] == ["/etc/ld.so.preload", "/etc/faketimerc"]
+    strict = replace(attempt.task, clock=ClockSpec(at=AT, strict=True))
+    record = rollout(replace(attempt, world=world, task=strict), Nop(), NEVER)
+    assert record.verdict is None
+    assert record.fault is not None
+    assert (record.fault.code, record.fault.retry) == ("runtime", False)
 
 
 def raising(error: BaseException) -> Callable[[Observation], Action]:

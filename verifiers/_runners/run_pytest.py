@@ -21,6 +21,14 @@ Tell = Callable[[dict[str, Any]], None]
 _MESSAGE_CHARACTERS = 1000
 _BEYOND = ("192.0.2.1", 80)
 """An address of TEST-NET-1 (RFC 5737): nobody's, so trying it reaches nobody."""
+_DATE = ("/bin/date", "+%s")
+_RAW = """\
+import ctypes, platform
+number = {"x86_64": 228, "aarch64": 113}[platform.machine()]
+now = (ctypes.c_int64 * 2)()
+assert ctypes.CDLL(None).syscall(number, 0, now) == 0
+print(now[0] + now[1] / 1e9)
+"""
 _ADDR_NO_RANDOMIZE = 0x0040000
 
 
@@ -84,8 +92,11 @@ def _message(report: pytest.TestReport | pytest.CollectReport) -> str:
     return text.encode("utf-8", "backslashreplace").decode()[:_MESSAGE_CHARACTERS]
 
 
-def probe(*, draw: bool) -> dict[str, Any]:
-    """What this box says of its clock, network and settings. draw: chance is held, so tell of it."""
+def probe(*, draw: bool, raw: bool) -> dict[str, Any]:
+    """What this box says of its clock, network and settings.
+
+    draw: chance is held, so tell of it; raw: ask the kernel itself for the time, too.
+    """
     with open("/proc/net/dev", encoding="ascii") as f:
         interfaces = sorted(line.split(":")[0].strip() for line in f if ":" in line)
     umask = os.umask(0)
@@ -103,22 +114,33 @@ def probe(*, draw: bool) -> dict[str, Any]:
     }
     if draw:
         settings["drawn"] = os.getrandom(8).hex()
+    numbers: dict[str, float] = {
+        "cpus": os.cpu_count() or 0,
+        "usable_cpus": len(os.sched_getaffinity(0)),
+    }
+    if raw:
+        numbers["raw_clock"] = _said_by(sys.executable, "-I", "-S", "-c", _RAW)
     return {
-        "clock": {"python": time.time(), "date": _date(None), "date_bare": _date({})},
+        "clock": {
+            "python": time.time(),
+            "date": _said_by(*_DATE),
+            "date_bare": _said_by(*_DATE, env={}),
+        },
         "interfaces": interfaces,
         "reached": [f"{_BEYOND[0]}:{_BEYOND[1]}"] if _reachable() else [],
         "settings": settings,
         "variables": sorted(os.environ),
-        "numbers": {"cpus": os.cpu_count() or 0, "usable_cpus": len(os.sched_getaffinity(0))},
+        "numbers": numbers,
     }
 
 
-def _date(env: dict[str, str] | None) -> float:
-    """What another program says the time is."""
-    asked = subprocess.run(
-        ["/bin/date", "+%s.%N"], capture_output=True, text=True, check=False, env=env
-    )
-    return float(asked.stdout or "nan")
+def _said_by(*program: str, env: dict[str, str] | None = None) -> float:
+    """The number that another program prints; -1 for none."""
+    asked = subprocess.run(program, capture_output=True, text=True, check=False, env=env)
+    try:
+        return float(asked.stdout)
+    except ValueError:
+        return -1.0
 
 
 def _fixed_layout() -> bool:
@@ -150,11 +172,11 @@ def main() -> None:
         out.write(json.dumps(record) + "\n")
         out.flush()
 
-    draw = plan["draw"]
+    draw, raw = plan["draw"], plan["raw"]
     plugins: list[object] = [Recorder(tell)]
     if plan["order"] is not None:
         plugins.append(Shuffler(plan["order"]))
-    tell({"probe": probe(draw=draw)})
+    tell({"probe": probe(draw=draw, raw=raw)})
     os.environ.update(plan["environment"])
     sys.path += [p for p in plan["environment"].get("PYTHONPATH", "").split(":") if p]
     os.chdir(plan["workdir"])
@@ -162,7 +184,7 @@ def main() -> None:
     options = ["-c", plan["ini"], "--rootdir", plan["workdir"], "--confcutdir", plan["workdir"]]
     quiet = ["-p", "no:cacheprovider", "-q", "--tb=short", "--color=no"]
     status = pytest.main([*options, *quiet, *plan["arguments"]], plugins=plugins)
-    tell({"probe": probe(draw=draw)})
+    tell({"probe": probe(draw=draw, raw=False)})
     tell({"end": int(status), "seconds": round(time.monotonic() - began, 3)})
     out.close()
     # Threads and exit hooks of the code under test have nothing left to say.
