@@ -136,12 +136,19 @@ class Lab:
     def trial(self, *names: str) -> Trial:
         return trial(self.task, (), names)
 
-    def run(self, found: Trial, *, out: str = "out", observer: Observer | None = None) -> Finding:
+    def run(
+        self,
+        found: Trial,
+        *,
+        out: str = "out",
+        observer: Observer | None = None,
+        workers: int = 2,
+    ) -> Finding:
         depot = GivenDepot(Store(self.folder / "store"), lambda *_: None)
         depot.given = some_supplies(self.task, self.folder / "supplies")
         world = World(runtime=self.runtime, depot=depot, observer=observer or Observer())
         with OutFolder(self.folder / out, manifest([found], "fake")) as folder:
-            (finding,) = certify([found], world, folder, Plan(workers=2, retries=1))
+            (finding,) = certify([found], world, folder, Plan(workers=workers, retries=1))
         return finding
 
 
@@ -230,8 +237,14 @@ def test_where_some_programs_see_another_clock_nothing_is_run(lab: Callable[...,
     assert it.runtime.boxes == []
 
 
-def test_the_first_of_every_task_is_run_before_the_second_of_any(lab: Callable[..., Lab]):
+def test_what_is_wrong_altogether_shows_early(lab: Callable[..., Lab]):
+    """What all runs are held against comes first, of every submission."""
     it = lab(only())
     watch = Counting()
-    it.run(it.trial("user"), observer=watch)
-    assert set(watch.ends[:2]) == {"oracle with repeat-1", "nop with repeat-1"}
+    it.run(it.trial("user"), observer=watch, workers=1)
+    assert watch.ends == [
+        "oracle with repeat-1",
+        "nop with repeat-1",
+        "oracle with user",
+        "nop with user",
+    ]
