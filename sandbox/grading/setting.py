@@ -17,7 +17,7 @@ VARIABLES = {
     "TZ": "UTC",
 }
 """Whatever the image says. SOURCE_DATE_EPOCH comes with the clock."""
-_USER, _UMASK = "0:0", 0o022
+_USER = "0:0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,8 @@ class Setting:
     """Of the code under test, beside the box's own."""
     user: str
     """Who runs the checks: `uid:gid`."""
+    umask: int
+    """Of the checks; what gets the box ready has the box's own."""
     order: int | None
     load: int
 
@@ -48,7 +50,6 @@ def setting(task: TaskSpec, supplies: Supplies, conditions: Conditions) -> Setti
         env={**VARIABLES, **epoch, **given.env},
         workdir=task.workdir,
         hostname=given.hostname or HOSTNAME,
-        umask=_UMASK if given.umask is None else given.umask,
         still=still,
         labels={"task": task.id, "role": "verifier"},
     )
@@ -57,6 +58,7 @@ def setting(task: TaskSpec, supplies: Supplies, conditions: Conditions) -> Setti
         still=still,
         environment={**task.env, **given.env},
         user=given.user or _USER,
+        umask=box.umask if given.umask is None else given.umask,
         order=given.order,
         load=given.load,
     )

@@ -47,7 +47,7 @@ def verify(
     with held(plan.box, runtime, supplies.scratch, strict=task.clock.strict, now=now) as hold:
         began = ticks()
         with runtime.create(hold.spec) as box:
-            expect = expected(hold.spec, plan.still, user=plan.user)
+            expect = expected(hold.spec, plan.still, user=plan.user, umask=plan.umask)
             bench = _Bench(box, task, plan, expect, age=lambda: ticks() - began)
             try:
                 evidence = _in_box(bench, submission.patch, supplies)
@@ -106,6 +106,7 @@ def _put_tests(bench: _Bench, supplies: Supplies) -> None:
         "arguments": list(task.verifier.arguments),
         "environment": bench.plan.environment,
         "ini": f"{_FOLDER}/pytest.ini",
+        "umask": bench.plan.umask,
         "order": bench.plan.order,
         "draw": bench.plan.still.seed is not None,
         "raw": bench.expect.partial,

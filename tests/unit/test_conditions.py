@@ -96,10 +96,10 @@ def test_other_conditions_reach_the_box_the_runner_and_what_its_probe_has_to_tel
     assert evidence.ran is Ran.FINISHED
     assert evidence.clock == HeldClock(at=given.at, mode="fixed", coverage="full")
     assert spec.still == Stillness(at_ns=at * 10**9, mode="fixed")
-    assert (spec.hostname, spec.umask, spec.limits.cpus) == ("other", 0o077, 1.0)
+    assert (spec.hostname, spec.umask, spec.limits.cpus) == ("other", 0o022, 1.0)
     assert spec.env["SOURCE_DATE_EPOCH"] == str(at)
     plan = json.loads(box.files["/verify/plan.json"].data)
-    assert (plan["order"], plan["environment"]["LEVEL"]) == (5, "4")
+    assert (plan["umask"], plan["order"], plan["environment"]["LEVEL"]) == (0o077, 5, "4")
     *_, probed, busy, run = box.calls
     assert probed.argv[:3] == (STILL_PROGRAM, "probe", str(at * 10**9))
     assert busy.command.count("while") == 2

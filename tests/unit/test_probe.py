@@ -16,7 +16,7 @@ from sandbox.runtime.spec import BoxSpec, Stillness
 AT = 1_715_774_400.0
 STILL = Stillness(at_ns=int(AT) * 10**9)
 SPEC = BoxSpec(image=NO_IMAGE, env={"PYTHONHASHSEED": "0"}, still=STILL)
-EXPECT = expected(SPEC, STILL, user="0:0")
+EXPECT = expected(SPEC, STILL, user="0:0", umask=0o022)
 SEEN = Probe(
     clock={"python": AT + 1, "date": AT + 1},
     interfaces=("lo",),
@@ -40,7 +40,7 @@ def numbers(**changed: float) -> Probe:
 
 def held_as(**changed: Any) -> Expected:
     still = replace(STILL, **changed)
-    return expected(replace(SPEC, still=still), still, user="0:0")
+    return expected(replace(SPEC, still=still), still, user="0:0", umask=0o022)
 
 
 @pytest.mark.parametrize("probe", [SEEN, MEASURED])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 RUNNER = Path(__file__).resolve().parents[2] / "verifiers" / "_runners" / "run_pytest.py"
+BARE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 TESTS = "import pytest\n@pytest.mark.parametrize('n', range(9))\ndef test_it(n): ...\n"
 
 
@@ -20,6 +21,7 @@ def told(folder: Path, **plan: Any) -> list[dict[str, Any]]:
         "arguments": ["test_a.py"],
         "environment": {"LEVEL": "3"},
         "ini": str(folder / "pytest.ini"),
+        "umask": 0o022,
         "order": None,
         "draw": False,
         "raw": False,
@@ -28,7 +30,7 @@ def told(folder: Path, **plan: Any) -> list[dict[str, Any]]:
     (folder / "plan.json").write_text(json.dumps(given))
     done = subprocess.run(
         [sys.executable, "-P", "-s", str(RUNNER), str(folder / "plan.json")],
-        env={"PATH": os.environ["PATH"], "TZ": "UTC", "PYTHONHASHSEED": "0", "SEEN": "1"},
+        env={"PATH": os.environ["PATH"], "TZ": "UTC", "PYTHONHASHSEED": "0", "SEEN": "1", **BARE},
         capture_output=True,
         check=True,
     )
@@ -51,6 +53,10 @@ def test_it_tells_what_it_sees_before_the_first_check_and_after_the_last(tmp_pat
     assert "SEEN" in first["variables"]
     assert "LEVEL" not in first["variables"]
     assert "LEVEL" in last["variables"]
+
+
+def test_the_checks_have_the_umask_they_should(tmp_path: Path):
+    assert told(tmp_path, umask=0o027)[0]["probe"]["settings"]["umask"] == "027"
 
 
 def test_it_tells_what_it_draws_and_what_the_kernel_says_when_it_is_asked(tmp_path: Path):

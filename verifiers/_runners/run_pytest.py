@@ -173,6 +173,7 @@ def main() -> None:
         out.flush()
 
     draw, raw = plan["draw"], plan["raw"]
+    os.umask(plan["umask"])
     plugins: list[object] = [Recorder(tell)]
     if plan["order"] is not None:
         plugins.append(Shuffler(plan["order"]))
