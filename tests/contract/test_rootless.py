@@ -91,6 +91,14 @@ def test_the_number_of_processes_is_limited_without_a_control_group(found: dict[
     assert "fork" in found["bomb"]
 
 
+def test_a_clock_is_the_box_s_whichever_way_in(found: dict[str, Any]):
+    *ways, at = found["clock"]
+    for now, written, up in ways:
+        assert 0 <= now - at < 600
+        assert 0 <= written - at < 600
+        assert up > 0
+
+
 def test_a_limit_that_needs_root_is_refused_in_words(found: dict[str, Any]):
     assert "`loop`" in found["loop"]
 

@@ -10,8 +10,10 @@ from typing import Any
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.embedded.host import EmbeddedRuntime
-from sandbox.runtime.spec import BoxSpec
+from sandbox.runtime.spec import BoxSpec, Stillness
 from sandbox.runtime.store import Store
+
+AT = 1_715_774_400
 
 
 def main() -> None:
@@ -33,6 +35,14 @@ def main() -> None:
             found["refused"] = box.exec(["mount", "-t", "tmpfs", "x", "/tmp"], seconds=60).exit_code
             box.reset()
             found["reset"] = [f"{c.kind} {c.path}" for c in box.changes()]
+        still = Stillness(at_ns=AT * 10**9)
+        with runtime.create(replace(spec, still=still)) as box:
+            asking = ["bash", "-c", "echo $EPOCHSECONDS; stat -c %Y /proc/self; cat /proc/uptime"]
+            found["clock"] = [
+                [float(word) for word in box.exec(asking, seconds=60, trusted=t).stdout.split()[:3]]
+                for t in (False, True)
+            ]
+            found["clock"].append(AT)
         try:
             runtime.create(replace(spec, limits=replace(spec.limits, disk="loop")))
         except RuntimeFault as e:

@@ -26,17 +26,19 @@ from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.store import Store, remove_tree
 
 PROGRAM = "/.stillroom/still"
+TARGETS = (PROGRAM, *machine.PATHS)
+"""What is mounted. The engine makes these files in the container, the last when one is written to."""
 CAPABILITIES = ("SETPCAP", "SYS_PTRACE")
 """For the supervisor, which takes the second from all that it starts, for ever, with the first: it
 has to reach programs that have changed their user, as daemons do."""
-TASKS = 3
-"""What it takes of the processes: itself, its door, and who answers for what the server starts."""
-_ELSEWHERE = "the container engine is on another machine, whose clock is another"
+TASKS = 4
+"""What it takes of the processes: itself, its door, who answers for what the server starts, and who
+waits for the next to come in."""
 _UNSEEN = (
     "the container engine does not see the store's files: it is on another machine, or kept apart"
 )
 _NO_IMAGE = "stillroom-no-such-image"
-_LASTING = 404
+_NOT_FOUND = 404
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,10 +152,8 @@ class Holder:
         return self._engines == len(os.sched_getaffinity(0))
 
     def _apart(self) -> str:
-        if self._engine.local is False:
-            return _ELSEWHERE
-        if not self._seen:  # which stays so
-            self._seen = self._sees()
+        """A box is only made if its mounts are found, but what it lacked would not be said so well."""
+        self._seen = self._seen or self._sees()
         return "" if self._seen else _UNSEEN
 
     def _sees(self) -> bool:
@@ -168,7 +168,7 @@ class Holder:
             try:
                 self._engine.api.create_container(name, host_config=config)
             except docker.errors.APIError as e:
-                return e.status_code == _LASTING
+                return e.status_code == _NOT_FOUND
         return True
 
     @contextlib.contextmanager

@@ -286,6 +286,7 @@ class EmbeddedBox:
             "clock": clock is not None,
             "own_time": bool(clock and clock.own_time),
             "processors": self._body.processors,
+            "rootless": os.geteuid() != 0,
             "owner": self._body.owner,
             "groups": self._body.group_paths,
             "open_files": self.spec.limits.open_files,

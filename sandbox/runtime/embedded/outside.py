@@ -94,7 +94,10 @@ def _become(
             os.write(group, b"0")
         if request["processors"]:
             os.sched_setaffinity(0, request["processors"])
-        kernel.join_namespace(pidfd, _JOINED | (kernel.CLONE_NEWTIME * request["own_time"]))
+        own = (
+            kernel.CLONE_NEWTIME * request["own_time"] | kernel.CLONE_NEWUSER * request["rootless"]
+        )
+        kernel.join_namespace(pidfd, _JOINED | own)
         os.chdir("/")
         privileges.set_limits(0, request["open_files"], request["file_mib"])
         privileges.give_up(user_namespace)

@@ -28,7 +28,7 @@ NATIVE = Path(__file__).with_name("native")
 
 SUPERVISOR = (
     *("answer.c", "axis.c", "begin.c", "chance.c", "door.c", "files.c", "filter.c", "guard.c"),
-    *("serve.c", "settings.c", "target.c", "text.c", "vdso.c", "waits.c"),
+    *("serve.c", "settings.c", "swift.c", "target.c", "text.c", "vdso.c", "waits.c"),
 )
 
 

@@ -13,10 +13,20 @@ int still_asked(int listener, uint64_t id) {
     return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
+/* Another user's only as that user, where we lack the right to look at anybody. */
+static int read_auxv(pid_t tid, void *to, size_t size) {
+    int n = read_proc(tid, "auxv", to, size);
+    if (n > 0 || creds_assume(tid) != 1) return n;
+    n = read_proc(tid, "auxv", to, size);
+    creds_leave();
+    return n;
+}
+
 /* After an exec, before the program's first look at a clock: its vDSO, and its AT_RANDOM. */
 static int dress(pid_t tid) {
+    swift_forget(tid);
     uint64_t aux[128], at = 0, random = 0;
-    int n = read_proc(tid, "auxv", aux, sizeof aux), bad = 0;
+    int n = read_auxv(tid, aux, sizeof aux), bad = 0;
     if (n <= 0) return -1;
     for (int i = 0; i + 1 < n / 8 && aux[i]; i += 2) {
         if (aux[i] == AT_SYSINFO_EHDR) at = aux[i + 1];
@@ -24,11 +34,7 @@ static int dress(pid_t tid) {
         if (aux[i] == AT_SECURE && aux[i + 1]) creds_changed(); /* a setuid program */
     }
     if (!at && vdso.size) return 0;
-    int fd = open_proc(tid, "mem", O_RDWR), left = 0;
-    if (fd < 0 && (left = creds_assume(tid)) == 1) {
-        fd = open_proc(tid, "mem", O_RDWR);
-        creds_leave();
-    }
+    int fd = open_proc(tid, "mem", O_RDWR);
     if (fd < 0) return -1;
     if (at && pwrite(fd, vdso.image, vdso.size, (off_t)at) != (ssize_t)vdso.size) bad = -1;
     if (random && settings.seeded) {

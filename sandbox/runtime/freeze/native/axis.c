@@ -41,7 +41,7 @@ void freeze_file_time(int64_t *sec, int64_t *nsec, int64_t real_now) {
     __int128 age = t - settings.real0;
     if (settings.mode != TICKING)
         /* In order, and never in the future of a clock that does not move. */
-        split((__int128)settings.at - 4 * NANO + age / 65536, sec, nsec);
+        split((__int128)settings.at - 4 * NANO + (age >> 16), sec, nsec);
     else
         split((__int128)settings.at + (age > 0 ? age : 0), sec, nsec);
 }

@@ -92,6 +92,8 @@ static void *doorkeeper(void *argument) {
     int door = (int)(intptr_t)argument;
     struct guest guests[WAITING];
     int count = 0;
+    struct settings told = settings; /* what a filter is made of; the real time is nobody's to know */
+    told.at = told.mono0 = told.real0 = told.since = 0, told.seed = 0;
     for (;;) {
         struct pollfd ready[WAITING + 1];
         /* A negative descriptor is passed over: a full room takes nobody in for now. */
@@ -110,7 +112,7 @@ static void *doorkeeper(void *argument) {
         if (!(ready[0].revents & POLLIN)) continue;
         int socket = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (socket < 0) continue;
-        if (send(socket, &settings, sizeof settings, MSG_NOSIGNAL) == (ssize_t)sizeof settings)
+        if (send(socket, &told, sizeof told, MSG_NOSIGNAL) == (ssize_t)sizeof told)
             guests[count++] = (struct guest){socket, now + PATIENCE};
         else close(socket);
     }
@@ -127,7 +129,8 @@ int door_open(void) {
         close(door);
         return error;
     }
-    int error = start_thread(doorkeeper, (void *)(intptr_t)door);
+    int error = keep_one_waiting();
+    if (!error) error = start_thread(doorkeeper, (void *)(intptr_t)door);
     if (error) close(door);
     return error;
 }

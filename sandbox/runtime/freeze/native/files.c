@@ -137,7 +137,7 @@ static long look_up(const struct question *q, int by_descriptor, void *found) {
     int flags = q->flags & ~AT_EMPTY_PATH;
     if (by_descriptor) flags &= ~AT_SYMLINK_NOFOLLOW; /* what it shows is a link of /proc's */
     int anywhere = full_name(q, by_descriptor, name);
-    if (!rooted || anywhere) return look(AT_FDCWD, name, flags, q, found);
+    if (!rooted || anywhere || same_root(q->tid)) return look(AT_FDCWD, name, flags, q, found);
     int fd = open_in_root(q);
     if (fd < 0) return -1;
     long result = look(fd, "", (flags & ~AT_SYMLINK_NOFOLLOW) | AT_EMPTY_PATH, q, found);
@@ -197,6 +197,7 @@ void answer_stat(int listener, const struct seccomp_notif *asked, struct answer 
         answer->error = -error;
     } else {
         freeze_times(&q, &found);
+        swift_consider(asked);
         size_t size = q.extended ? sizeof found.extended : sizeof found.plain;
         answer->error = poke(q.tid, q.answer_at, &found, size) ? -EFAULT : 0;
     }

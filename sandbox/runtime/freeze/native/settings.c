@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct settings settings = {.version = SETTINGS_VERSION, .mode = TICKING, .step = 1000, .mono0 = -1};
 static int at_given;
@@ -46,6 +48,7 @@ int setting(const char *key, const char *value) {
 int settings_complete(void) {
     int64_t mono = clock_mono(), real = clock_real();
     if (!at_given || settings.step < 0) return -EINVAL;
+    if (syscall(SYS_getrandom, &settings.cookie, sizeof settings.cookie, 0) < 0) return -errno;
     if (settings.mono0 < 0) settings.mono0 = mono;
     /* When only one of the two was said, the other follows: both name the same moment. */
     if (!settings.real0) settings.real0 = real - (mono - settings.mono0);

@@ -5,7 +5,8 @@
  * vdso.c      the time functions the kernel maps into every process, rewritten (x86-64)
  * filter.c    which system calls are refused, and which the supervisor is asked about
  * target.c    reading and writing another process, and being as little as it is
- * files.c     stat and its family;  waits.c  absolute deadlines
+ * files.c     stat and its family;  swift.c  the same inside a program that asks often
+ * waits.c     absolute deadlines
  * chance.c    seeded randomness;    guard.c  signals to the guarded process
  * answer.c    one notification, answered;  serve.c  the threads that do so
  * door.c      how a program started from outside comes under the same supervisor
@@ -36,6 +37,7 @@ struct settings { /* also what a joining program is told: numbers only */
     int32_t seeded, guard, aslr_off;
     int32_t guarded; /* the process nobody may touch, 0 for none */
     int32_t dumpable;
+    uint64_t cookie; /* lets a stat pass that swift.c makes */
 };
 #define SETTINGS_VERSION 0x5711u + (uint32_t)sizeof(struct settings)
 extern struct settings settings;
@@ -56,6 +58,7 @@ int thaw_deadline(int64_t *sec, int64_t *nsec); /* 1 when it was changed */
 #define VDSO_MOST 16384
 struct vdso {
     uint8_t image[VDSO_MOST]; /* as every process is to have it */
+    uint64_t detour;          /* the kernel's own clock_gettime, in there; 0 when it was not kept */
     size_t size;              /* 0: this kernel maps none, so nothing has to be hidden */
 };
 int vdso_prepare(struct vdso *vdso); /* 0, or -errno */
@@ -74,6 +77,7 @@ struct creds {
     uint32_t uid, gid;
     int32_t overrides; /* holds CAP_DAC_OVERRIDE */
     int32_t group_count;
+    int32_t same_root; /* -1: nobody has looked */
     uint32_t groups[32];
 };
 int peek(pid_t tid, uint64_t address, void *to, size_t size); /* 0 or -1 */
@@ -86,6 +90,7 @@ pid_t group_of(pid_t tid); /* the thread group */
 void creds_remember_own(void);
 void creds_changed(void);  /* somebody's may: what is known of them is forgotten */
 int creds_mixed(void);
+int same_root(pid_t tid);
 int creds_assume(pid_t tid); /* 1: leave afterwards, 0: nothing changed, -1: gone */
 void creds_leave(void);
 
@@ -100,6 +105,8 @@ void answer_one(int listener, const struct seccomp_notif *asked, struct answer *
 int still_asked(int listener, uint64_t id);
 void answer_stat(int listener, const struct seccomp_notif *asked, struct answer *answer);
 void roots_changed(void);
+void swift_consider(const struct seccomp_notif *asked);
+void swift_forget(pid_t tid); /* another program now */
 void answer_wait(const struct seccomp_notif *asked);
 void answer_random(const struct seccomp_notif *asked, struct answer *answer);
 void random_begin(pid_t tid, uint8_t bytes[16]);
@@ -110,6 +117,7 @@ int serve(int listener); /* starts the thread that answers it; 0 or -errno */
 int serve_later(void);          /* a thread that waits to be told of one, so that it is not frozen */
 void serve_now(int listener);   /* tells it; -1 ends it */
 int serve_room(void);
+int keep_one_waiting(void); /* so that the next listener needs no new thread */
 int start_thread(void *(*body)(void *), void *argument); /* 0 or -errno */
 void shared_lock(void);
 void shared_unlock(void);

@@ -5,13 +5,17 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 static struct creds own, known[256];
+static struct stat own_root;
+static char own_mounts[64];
 static uint32_t epoch = 1;
-static int mixed, lowered;
+static int mixed;
+static int lowered; /* this thread is as little as the other already */
 
 static ssize_t whole_read(int fd, void *to, size_t size) {
     size_t got = 0;
@@ -25,12 +29,26 @@ static ssize_t whole_read(int fd, void *to, size_t size) {
     return (ssize_t)got;
 }
 
-int open_proc(pid_t tid, const char *name, int flags) {
-    char path[64];
-    put_text(put_text(put_number(put_text(path, "/proc/"), tid), "/"), name);
+static int open_path(const char *path, int flags) {
     int fd;
     do fd = open(path, flags | O_CLOEXEC);
     while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+/* What another user's process has in /proc opens to that user, by the file system's ids. */
+int open_proc(pid_t tid, const char *name, int flags) {
+    char path[64];
+    put_text(put_text(put_number(put_text(path, "/proc/"), tid), "/"), name);
+    int fd = open_path(path, flags);
+    if (fd >= 0 || (errno != EACCES && errno != EPERM) || lowered) return fd;
+    lowered = 1; /* whom to be is read there, too */
+    int changed = creds_assume(tid);
+    if (changed == 1) {
+        fd = open_path(path, flags);
+        creds_leave();
+    }
+    lowered = 0;
     return fd;
 }
 
@@ -58,12 +76,7 @@ pid_t group_of(pid_t tid) {
 /* /proc/PID/mem reaches what process_vm_* does not: pages that are read-only to the process, and,
  * since it goes by the file system's ids, a process of another user whose ids this thread takes. */
 static int by_file(pid_t tid, uint64_t address, void *bytes, size_t size, int writing) {
-    int fd = open_proc(tid, "mem", writing ? O_RDWR : O_RDONLY), left = 0;
-    if (fd < 0 && (errno == EACCES || errno == EPERM) && !lowered) {
-        left = creds_assume(tid);
-        if (left == 1) fd = open_proc(tid, "mem", writing ? O_RDWR : O_RDONLY);
-    }
-    if (left == 1) creds_leave();
+    int fd = open_proc(tid, "mem", writing ? O_RDWR : O_RDONLY);
     if (fd < 0) return -1;
     ssize_t n = writing ? pwrite(fd, bytes, size, (off_t)address) : pread(fd, bytes, size, (off_t)address);
     close(fd);
@@ -120,10 +133,39 @@ static int parse_creds(pid_t tid, struct creds *into) {
     return 0;
 }
 
-void creds_remember_own(void) { parse_creds((pid_t)syscall(SYS_gettid), &own); }
+/* A folder in a namespace of mounts: the same folder may be another's root over other mounts. */
+static void root_of(pid_t tid, struct stat *root, char mounts[64]) {
+    char path[48], *end = put_text(put_number(put_text(path, "/proc/"), tid), "/");
+    memset(root, 0, sizeof *root);
+    memset(mounts, 0, 64);
+    put_text(end, "root");
+    if (stat(path, root)) return;
+    put_text(end, "ns/mnt");
+    if (readlink(path, mounts, 63) < 0) mounts[0] = 0;
+}
+
+/* Whether a path means the same to both. Asked with the other's rights taken. */
+int same_root(pid_t tid) {
+    struct creds *entry = &known[(uint32_t)tid % (sizeof known / sizeof *known)];
+    struct stat root;
+    char mounts[64];
+    if (entry->tid == tid && entry->epoch == epoch && entry->same_root >= 0) return entry->same_root;
+    root_of(tid, &root, mounts);
+    int same = root.st_dev == own_root.st_dev && root.st_ino == own_root.st_ino && !strcmp(mounts, own_mounts);
+    if (entry->tid == tid) entry->same_root = same;
+    return same;
+}
+
+static void remember_root(void) { root_of((pid_t)syscall(SYS_gettid), &own_root, own_mounts); }
+
+void creds_remember_own(void) {
+    parse_creds((pid_t)syscall(SYS_gettid), &own);
+    remember_root();
+}
 
 void creds_changed(void) {
     epoch++;
+    remember_root(); /* as threads of one process we have one root */
     mixed = 1;
 }
 
@@ -135,6 +177,7 @@ static const struct creds *creds_of(pid_t tid) {
     int64_t now = clock_mono();
     if (entry->tid == tid && entry->epoch == epoch && now < entry->until) return entry;
     entry->tid = 0;
+    entry->same_root = -1;
     if (parse_creds(tid, entry)) return NULL;
     entry->epoch = epoch;
     entry->until = now + NANO;

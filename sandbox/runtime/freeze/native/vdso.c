@@ -148,6 +148,7 @@ static void place_blob(struct vdso *out, uint64_t at, const struct names *names,
     memcpy(out->image + at, blob, (size_t)(blob_end - blob));
     memcpy(out->image + detour, entry, displaced);
     jump(out, detour + displaced, names->clock_gettime + displaced);
+    out->detour = detour;
     int64_t from = settings.mode == TICKING ? settings.at - settings.mono0 : settings.at;
     int64_t sec = from / NANO, nsec = from % NANO;
     if (nsec < 0) nsec += NANO, sec--;
@@ -164,7 +165,7 @@ static void place_blob(struct vdso *out, uint64_t at, const struct names *names,
 
 int vdso_prepare(struct vdso *out) {
     const uint8_t *base = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-    out->size = 0;
+    out->size = out->detour = 0;
     if (!base) return 0;
     const Elf64_Ehdr *head = (const void *)base;
     uint64_t behind = head->e_shoff + (uint64_t)head->e_shnum * head->e_shentsize;

@@ -1,0 +1,233 @@
+"""The supervisor on this machine, without a box: whatever a program asks, it sees the frozen time."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sandbox.runtime.freeze.build import Programs, lacks, programs
+from sandbox.runtime.store import Store
+
+NANO = 10**9
+AT = 1709208000  # 2024-02-29 12:00 UTC
+SLACK = 60  # this machine may be busy
+CPYTHON = f"{sys.base_prefix}/bin/python{sysconfig.get_python_version()}"
+
+pytestmark = pytest.mark.skipif(bool(lacks()), reason=lacks() or "the kernel can")
+Still = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    store = os.environ.get("STILLROOM_STORE") or tmp_path_factory.getbasetemp().parent / "freeze"
+    return programs(Store(Path(store)))
+
+
+@pytest.fixture
+def still(built: Programs, tmp_path: Path) -> Still:
+    def run(
+        *words: str, mode: str = "ticking", verb: str = "run", options: tuple[str, ...] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        command = [str(built.still), verb]
+        if verb == "run":
+            command += ["--at", str(AT * NANO), "--mode", mode, *options]
+        return subprocess.run(
+            [*command, "--", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+def python(still: Still, code: str, mode: str = "ticking") -> object:
+    done = still(CPYTHON, "-I", "-c", f"import json, os, time\n{code}", mode=mode)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("mode", ["ticking", "fixed", "step"])
+def test_a_program_sees_the_frozen_time(still: Still, mode: str) -> None:
+    seen = still("date", "+%s", mode=mode)
+    assert AT <= int(seen.stdout) <= AT + SLACK
+
+
+def test_a_program_without_an_environment_sees_it_too(still: Still) -> None:
+    assert AT <= int(still("env", "-i", "/bin/date", "+%s").stdout) <= AT + SLACK
+
+
+def test_a_fixed_clock_does_not_move(still: Still) -> None:
+    assert (
+        python(still, "print(json.dumps([time.time_ns() for _ in range(3)]))", "fixed")
+        == [AT * NANO] * 3
+    )
+
+
+def test_a_stepping_clock_moves_at_each_look(still: Still) -> None:
+    code = "a = time.time_ns(); b = time.time_ns(); print(b - a)"
+    assert python(still, code, "step") == 1000
+
+
+@pytest.mark.parametrize("mode", ["ticking", "fixed", "step"])
+def test_a_static_program_sees_nothing_else(still: Still, built: Programs, mode: str) -> None:
+    asked = ["unshare", "-n"] if os.geteuid() == 0 and shutil.which("unshare") else []
+    done = still(*asked, str(built.still), "probe", "0", "0", mode, mode=mode)
+    seen = json.loads(done.stdout)
+    clocks = [n for n in seen if n.removeprefix("raw_") in CLOCKS] + ["child", "after_mtime"]
+    assert [n for n in clocks if not AT * NANO <= seen[n] <= (AT + SLACK) * NANO] == []
+    assert {n: seen[n] for n in ("clock_settime", "settimeofday", "adjtimex")} == {
+        "clock_settime": 1,
+        "settimeofday": 1,
+        "adjtimex": 1,
+    }
+    assert seen["sleep_ms"] >= 50
+    assert 55 <= seen["wait_ms"] < 5000
+    assert (AT - 5) * NANO <= seen["mtime"] <= seen["after_mtime"]
+    assert seen["utimes"] == NANO**2
+    assert (seen["vsock"], seen["alg"], seen["seccomp_filters"] >= 1) == (97, 97, True)
+
+
+CLOCKS = {"clock_gettime", "gettimeofday", "time", "coarse", "tai"}
+
+
+@pytest.mark.parametrize("mode", ["ticking", "fixed", "step"])
+def test_a_wait_until_an_instant_takes_its_time(still: Still, mode: str) -> None:
+    code = (
+        "from multiprocessing import Semaphore\nfrom threading import Lock\nl = Lock(); l.acquire()\n"
+        "def timed(f):\n    t = time.monotonic(); f(timeout=0.15); return time.monotonic() - t\n"
+        "print(json.dumps([timed(lambda timeout: Semaphore(0).acquire(timeout=timeout)),"
+        " timed(lambda timeout: l.acquire(timeout=timeout))]))"
+    )
+    waits = python(still, code, mode)
+    assert isinstance(waits, list)
+    assert all(0.14 < w < 5 for w in waits)
+
+
+@pytest.mark.parametrize("mode", ["ticking", "fixed", "step"])
+def test_every_way_to_look_at_a_file_says_the_same_at_first_and_later(
+    still: Still, mode: str
+) -> None:
+    code = (
+        "f = os.open('fresh', os.O_CREAT | os.O_RDWR); os.write(f, b'x'); d = os.open('.', 0)\n"
+        "ways = [lambda: os.stat('fresh'), lambda: os.stat(os.path.abspath('fresh')),"
+        " lambda: os.lstat('fresh'), lambda: os.fstat(f), lambda: os.stat('fresh', dir_fd=d)]\n"
+        "seen = {(s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino) for _ in range(40)"
+        " for s in [w() for w in ways]}\n"
+        "print(json.dumps([sorted(seen), os.stat('/').st_ino]))"
+    )
+    seen = python(still, code, mode)
+    assert isinstance(seen, list)
+    [[mtime, ctime, size, _]], root = seen
+    assert (AT - 5) * NANO <= mtime <= (AT + SLACK) * NANO
+    assert (mtime, size, root) == (ctime, 1, Path("/").stat().st_ino)
+
+
+def test_what_a_file_was_given_it_keeps(still: Still, tmp_path: Path) -> None:
+    (tmp_path / "old").touch()
+    os.utime(tmp_path / "old", (1, 10**9))
+    code = "os.close(os.open('new', os.O_CREAT)); os.utime('new', (5, 2 * 10**9))\n"
+    code += "print(json.dumps([os.stat(n).st_mtime for n in ['old', 'new'] for _ in range(20)]))"
+    assert python(still, code) == [10.0**9] * 20 + [2 * 10.0**9] * 20
+
+
+def test_what_cannot_be_looked_at_fails_as_it_does_outside(still: Still) -> None:
+    code = (
+        "def error(f, *a):\n    try: f(*a)\n    except OSError as e: return e.errno\n"
+        "asked = ['gone', '/gone/x', '/etc/passwd/x', '', 'x' * 300, '/proc/self/fd/99', '/dev/fd/99']\n"
+        "print(json.dumps([[error(os.stat, n) for n in asked], error(os.fstat, 99)]))"
+    )
+    inside = python(still, code)
+    plain = [CPYTHON, "-I", "-c", f"import json, os\n{code}"]
+    outside = subprocess.run(plain, capture_output=True, text=True, check=True, cwd="/")
+    assert inside == json.loads(outside.stdout)
+
+
+def test_a_program_means_its_own_by_the_names_of_its_descriptors(still: Still) -> None:
+    code = (
+        "r, w = os.pipe(); os.dup2(r, 0)\n"
+        "names = ['/dev/stdin', '/dev/fd/0', '/proc/self/fd/0', '//proc/self/fd/0',"
+        " '/proc/thread-self/fd/0']\n"
+        "print(json.dumps(len({os.stat(n).st_ino for n in names} | {os.fstat(r).st_ino})))"
+    )
+    assert python(still, code) == 1
+
+
+def test_two_hundred_programs_at_once_see_it(still: Still) -> None:
+    loop = "for i in $(seq 200); do (date +%s; test -e /gone; sleep 0.1; date +%s) & done; wait"
+    seen = still("sh", "-c", loop).stdout.split()
+    assert len(seen) == 400
+    assert all(AT <= int(s) <= AT + SLACK for s in seen)
+
+
+def test_threads_that_look_and_start_programs_see_it(still: Still) -> None:
+    code = (
+        "import subprocess, threading\nseen = []\n"
+        "def work():\n    for i in range(8):\n        os.stat('/'); seen.append(time.time())\n"
+        "        seen.append(int(subprocess.run(['date', '+%s'], stdout=-1).stdout))\n"
+        "threads = [threading.Thread(target=work) for _ in range(6)]\n"
+        "[t.start() for t in threads]; [t.join() for t in threads]\n"
+        "print(json.dumps([len(seen), min(seen), max(seen)]))"
+    )
+    seen = python(still, code)
+    assert isinstance(seen, list)
+    assert seen[0] == 96
+    assert AT <= seen[1] <= seen[2] <= AT + SLACK
+
+
+def test_the_status_is_the_programs(still: Still) -> None:
+    ends = [still("sh", "-c", s).returncode for s in ("exit 7", "kill -9 $$", "true")]
+    assert [*ends, still("/gone").returncode] == [7, 137, 0, 127]
+
+
+def test_nobody_joins_where_no_supervisor_is(still: Still) -> None:
+    done = still("date", verb="join")
+    assert (done.returncode, done.stdout) == (125, "")
+    assert "no supervisor" in done.stderr
+
+
+@pytest.mark.parametrize("options", [("--mode", "slow"), ("--at", "x"), ("--what", "1"), ("--at",)])
+def test_a_wrong_option_starts_nothing(still: Still, options: tuple[str, ...]) -> None:
+    done = still("date", options=options)
+    assert (done.returncode, done.stdout) == (125, "")
+    assert "usage" in done.stderr
+
+
+def test_without_its_supervisor_no_program_starts(still: Still) -> None:
+    """Its process 1 would take the box along; here the children stay, and stay frozen."""
+    code = (
+        "import signal, subprocess\nif os.fork(): time.sleep(60)\n"
+        "supervisor = int(open(f'/proc/{os.getppid()}/stat').read().rpartition(')')[2].split()[1])\n"
+        "os.setsid(); os.kill(supervisor, signal.SIGKILL)\n"
+        "while os.path.exists(f'/proc/{supervisor}/cmdline') and open(f'/proc/{supervisor}/cmdline').read(): pass\n"
+        "try: out = subprocess.run(['date', '+%s'], stdout=-1, stderr=-1)\n"
+        "except OSError as e: out = e\n"
+        "os.write(1, json.dumps([time.time(), repr(getattr(out, 'stdout', b''))]).encode())"
+    )
+    done = still(CPYTHON, "-I", "-c", f"import json, os, time\n{code}")
+    seen, date = json.loads(done.stdout)
+    assert AT <= seen <= AT + SLACK
+    assert date == "b''"
+
+
+def test_the_same_seed_gives_the_same_chance(still: Still) -> None:
+    asked = ["-c", "import os, uuid; print(os.urandom(8).hex(), uuid.uuid4(), hash('x'))"]
+    said = [still(CPYTHON, *asked, options=("--seed", s)).stdout for s in ("7", "7", "8")]
+    assert said[0] == said[1] != said[2]
+
+
+@pytest.mark.parametrize("looks", range(9))
+def test_a_program_starts_however_often_the_one_before_it_looked(still: Still, looks: int) -> None:
+    """The loader's look at a fresh library is before the clock of the new program is frozen."""
+    said = subprocess.run(["ldd", "/bin/ls"], capture_output=True, text=True, check=True).stdout
+    libraries = " ".join(w for w in said.split() if w.startswith("/") and "/ld-" not in w)
+    loop = f"cp {libraries} .; sh -c '{'test -e .; ' * looks} LD_LIBRARY_PATH=. exec ls'"
+    assert still("sh", "-c", loop).returncode == 0
