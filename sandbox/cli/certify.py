@@ -48,11 +48,9 @@ def certify(
 ) -> int:
     """Certify that nothing but the submission decides a verdict.
 
-    Judges the reference solution, doing nothing, and stored submissions again and again while date,
-    time zone, hash seed, order, processors, load, user, host name and umask move one at a time, and
-    writes certificates/<task>.json. With --quick or --shifts no certificate is written.
-
-    Exit code 1 when something varied or a certificate does not hold.
+    Judges the same submissions again and again while date, time zone, hash seed, order, processors,
+    load, user, host name and umask move one at a time, and writes certificates/<task>.json; not with
+    --quick or --shifts. Exit code 1 when something varied or a certificate does not hold.
 
     \b
     Examples:
@@ -81,16 +79,14 @@ def certify(
     manifest = execute.manifest(trials, runtime)
     name = run_name("certify", suite or chosen[0].id, runtime)
     path = out or choose_out(options.RUNS, name, manifest, wanted=execute.total(trials))
+    plan = Plan(workers=jobs, retries=retries)
     with (
         ProgressObserver(quiet=quiet, named=lambda r: f"{r.task}: {r.agent}") as observer,
         OutFolder(path, manifest) as folder,
         options.world(runtime, observer) as world,
     ):
-        plan = Plan(workers=jobs, retries=retries)
         findings = execute.certify(trials, world, folder, plan)
-    settled = [
-        shelf.settle(trial, finding, certificates, exclude=exclude)
-        for trial, finding in zip(trials, findings, strict=True)
-    ]
+    pairs = zip(trials, findings, strict=True)
+    settled = [shelf.settle(*pair, certificates, exclude=exclude) for pair in pairs]
     show_settled(settled, folder.results_path, as_json=as_json)
     return shelf.exit_code(findings)

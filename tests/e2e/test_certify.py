@@ -154,3 +154,29 @@ def test_what_has_no_certificate_is_told_without_running_anything(
     (told,) = done.lines
     assert told["objections"] == ["there is none"]
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.fixture(scope="module")
+def by_runtime() -> dict[str, bytes]:
+    return {}
+
+
+@pytest.mark.parametrize("runtime", ["embedded", pytest.param("docker", marks=pytest.mark.docker)])
+def test_a_new_task_is_certified_in_the_same_bytes_wherever_it_runs(
+    runtime: str, stillroom: Stillroom, tmp_path: Path, by_runtime: dict[str, bytes]
+):
+    """Both runtimes in one test file: whichever comes second is held against the first."""
+    assert stillroom("new", "my-task").status == 0
+    done = stillroom("certify", "my-task", "-r", runtime, "-j", "2", seconds=550)
+    assert done.status == 0, done.out + done.err
+    path = tmp_path / "certificates" / "my-task.json"
+    assert json.loads(path.read_text())["certified"] is True
+    assert stillroom("certify", "my-task", "--check").out == "my-task: holds\n"
+    for other in by_runtime.values():
+        assert path.read_bytes() == other
+    by_runtime[runtime] = path.read_bytes()
+    solution = tmp_path / "task_specs" / "my-task" / "solution" / "solution.patch"
+    solution.write_text(solution.read_text() + "\n")
+    stale = stillroom("certify", "my-task", "--check")
+    assert stale.status == 1
+    assert "the reference solution changed since" in stale.out

@@ -76,6 +76,8 @@ class Verified:
     def reply(self, box: FakeBox, call: Call) -> ExecResult | None:
         if call.argv[0] == "git":
             return self.gits.get(next(w for w in call.argv if w in ("apply", "status")), said())
+        if call.argv[0] == "chown":
+            return said()
         return self.runner if "/verify/runner.py" in call.argv else None
 
     def evidence(
@@ -113,6 +115,15 @@ def test_the_hidden_tests_come_after_the_submission_and_replace_what_was_there(v
     run = box.calls[-1]
     assert run.seconds == 60
     assert run.env == {}
+
+
+def test_another_user_is_given_the_place_where_the_checks_run(verified):
+    """Else a test that writes a file there would fail for the folder's owner, not for its own."""
+    it = verified(told(GOOD.replace(b'"0:0"', b'"7:8"')))
+    it.evidence(conditions=Conditions(user="7:8"))
+    (box,) = it.runtime.boxes
+    assert ("chown", "-hR", "7:8", "--", "/work/toy") in [c.argv for c in box.calls]
+    assert box.calls[-1].user == "7:8"
 
 
 def test_a_rejected_submission_needs_no_box(verified):

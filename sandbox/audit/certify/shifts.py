@@ -105,7 +105,7 @@ def _machine() -> Iterator[Shift]:
     # Load is bounded by what the box may use: the checks get their share of that and no less. On
     # niceness alone a busy machine starves them, and finds only that it did.
     yield Shift(name="one-cpu", conditions=Conditions(cpus=1.0))
-    yield Shift(name="load", conditions=Conditions(load=4))
+    yield Shift(name="load", conditions=Conditions(load=2))
     yield Shift(name="one-cpu-load", conditions=Conditions(cpus=1.0, load=2))
     yield Shift(name="user", conditions=Conditions(user="1000:1000"))
     yield Shift(name="hostname", conditions=Conditions(hostname="elsewhere"))
