@@ -5,6 +5,7 @@ layers/<hex>.tar         an image layer; layers/<hex>/ the same, unpacked
                          (and layers/<hex>.manifest, to notice a change in it)
 images/<hex>.json        an image's config
 repos/<name>.git         a pinned repository; trees/<key>/ what a box gets of it
+programs/<hex>/          what was built from C here, for this machine
 tmp/                     scratch folders, each with a lease of its owner
 """
 

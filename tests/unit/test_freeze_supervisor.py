@@ -231,3 +231,25 @@ def test_a_program_starts_however_often_the_one_before_it_looked(still: Still, l
     libraries = " ".join(w for w in said.split() if w.startswith("/") and "/ld-" not in w)
     loop = f"cp {libraries} .; sh -c '{'test -e .; ' * looks} LD_LIBRARY_PATH=. exec ls'"
     assert still("sh", "-c", loop).returncode == 0
+
+
+def test_a_program_that_hides_is_frozen_by_a_supervisor_without_rights(
+    built: Programs, tmp_path: Path
+) -> None:
+    without = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"]
+    code = (
+        "import ctypes, json, os\nc = ctypes.CDLL(None)\nassert c.prctl(4, 0, 0, 0, 0) == 0\n"
+        "os.close(os.open('new', os.O_CREAT))\nt = (ctypes.c_long * 2)()\n"
+        "c.syscall(228, 0, t)\nprint(json.dumps([t[0], os.stat('new').st_mtime]))"
+    )
+    run = [str(built.still), "run", "--at", str(AT * NANO), "--", CPYTHON, "-I", "-c", code]
+    done = subprocess.run(
+        [*(without if os.geteuid() == 0 else []), *run],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert all(AT <= seen <= AT + SLACK for seen in json.loads(done.stdout))

@@ -27,9 +27,12 @@ static int read_options(const char *options) {
 
 EXPORT int still_begin(const char *options) {
     static int begun;
-    if (begun++) return -EALREADY;
+    if (begun) return -EALREADY;
     int listener = -1, error = read_options(options);
     if (error || (error = vdso_prepare(&vdso))) return error;
+    if (!proc_is_ours()) return -ENODEV; /* mount the box's first */
+    begun = 1;
+    learn_rights();
     creds_remember_own();
     creds_changed(); /* a box's process 1 lowers what it starts: each one is looked at */
     if ((error = serve_later())) return error;

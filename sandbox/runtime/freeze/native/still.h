@@ -37,6 +37,7 @@ struct settings { /* also what a joining program is told: numbers only */
     int32_t seeded, guard, aslr_off;
     int32_t guarded; /* the process nobody may touch, 0 for none */
     int32_t dumpable;
+    int32_t blind; /* without the right to look into processes that do not want it */
     uint64_t cookie; /* lets a stat pass that swift.c makes */
 };
 #define SETTINGS_VERSION 0x5711u + (uint32_t)sizeof(struct settings)
@@ -88,6 +89,7 @@ int open_proc(pid_t tid, const char *name, int flags);
 long proc_number(const char *text, const char *label, int base, long fallback);
 pid_t group_of(pid_t tid); /* the thread group */
 void creds_remember_own(void);
+int proc_is_ours(void);
 void creds_changed(void);  /* somebody's may: what is known of them is forgotten */
 int creds_mixed(void);
 int same_root(pid_t tid);
@@ -106,7 +108,7 @@ int still_asked(int listener, uint64_t id);
 void answer_stat(int listener, const struct seccomp_notif *asked, struct answer *answer);
 void roots_changed(void);
 void swift_consider(const struct seccomp_notif *asked);
-void swift_forget(pid_t tid); /* another program now */
+void swift_forget(pid_t tid, uint64_t vdso_at); /* another program now */
 void answer_wait(const struct seccomp_notif *asked);
 void answer_random(const struct seccomp_notif *asked, struct answer *answer);
 void random_begin(pid_t tid, uint8_t bytes[16]);
@@ -132,6 +134,7 @@ int receive_listener(int socket); /* the descriptor, or -1 */
 
 /* begin.c */
 int become_frozen(int *listener); /* this thread, and what it starts from now on */
+void learn_rights(void);
 void drop_capabilities(void);
 void be_not_dumpable(void);
 
