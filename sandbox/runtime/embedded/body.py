@@ -72,7 +72,9 @@ class Body:
         """Not the same: who talks to a box that stands still must not keep it from being thawed."""
         blank.channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TAKEN_IN)
         self.processors = processors
-        self.clock = begun
+        self._clock = begun
+        self._started: clock.Started | None = None
+        self._hearing = threading.Lock()
         self._stopped_ns: int | None = None
         self._frozen = False
         self.stopped = self.gone = False
@@ -104,16 +106,24 @@ class Body:
 
     def begin(self, spec: BoxSpec) -> None:
         """Start its clock, if it is to have one that does not run yet. Raises RuntimeFault."""
-        if spec.still is None or self.clock:
+        if spec.still is None or self._clock:
             return
-        request = {"op": "begin", "options": clock.options(spec.still, spec.snapshot)}
-        with self.ask(request, []) as reply:
-            told = (
-                wire.receive(reply)[0] if readable([reply], _BEGIN_SECONDS) else {"error": "late"}
-            )
-        if told is None or "error" in told:
-            raise RuntimeFault(f"the box has no clock: {(told or {}).get('error', 'it is gone')}")
-        self.clock = clock.Clock.begun(spec, told)
+        born = self._blank.born
+        request = {"op": "begin", "clock": clock.request(spec, born, begin=True)}
+        self._started = clock.Started(spec, born.real_ns, self.ask(request, []))
+
+    @property
+    def clock(self) -> clock.Clock | None:
+        """Its own, as soon as that runs. Raises RuntimeFault when it does not."""
+        with self._hearing:
+            if self._started:
+                started, self._started = self._started, None
+                try:
+                    self._clock = started.heard()
+                except RuntimeFault:
+                    if not self.stopped:  # before it could start, and so before anything ran
+                        raise
+            return self._clock
 
     def stop(self) -> None:
         """Kill everything in it."""
@@ -148,6 +158,8 @@ class Body:
             self.gone = True
             self._blank.close()
             os.close(self._files.upper)
+            if self._started:
+                self._started.close()
         self._groups.remove(self.name)
         if not filesystem.discard(str(self._blank.folder)):
             remove_tree(self._blank.folder)
@@ -156,6 +168,7 @@ class Body:
     def freeze(self) -> None:
         with self._lock:
             self._require_alive()
+            self.clock  # noqa: B018 - nobody could start it in a box that stands still
             try:
                 self._groups.freeze(self.name)
             except OSError:
@@ -189,7 +202,7 @@ class Body:
         return [c for c in found if not (c.kind == "added" and c.path in made)]
 
     def snapshot(self, spec: BoxSpec, tar: Path) -> Snapshot:
-        read = self._read_clock()
+        own, read = self.clock, self._read_clock()
         with self.still():
             taken = changeset.write(
                 self._upper(),
@@ -198,11 +211,11 @@ class Body:
                 tar,
                 leave_out=self._files.made,
                 root=self._files.root,
-                axis=self.clock.axis if self.clock else None,
+                axis=own.axis if own else None,
             )
-            if self.clock is None:
+            if own is None:
                 return taken
-            now = clock.now_ns(self.clock, self._stopped_ns) if read is None else read
+            now = clock.now_ns(own, self._stopped_ns) if read is None else read
             return replace(taken, clock_ns=now)
 
     def disk_bytes(self) -> int:
@@ -244,7 +257,13 @@ class Body:
 
     def _read_clock(self) -> int | None:
         """What one that moves with its reads says; None: it is not such a one, or it is over."""
-        if self.clock is None or not self.clock.steps or self._frozen or self.stopped or self.gone:
+        if (
+            self._clock is None
+            or not self._clock.steps
+            or self._frozen
+            or self.stopped
+            or self.gone
+        ):
             return None
         with self.ask({"op": "clock"}, []) as reply:
             told = wire.receive(reply)[0] if readable([reply], _BEGIN_SECONDS) else None

@@ -129,8 +129,7 @@ int door_open(void) {
         close(door);
         return error;
     }
-    int error = keep_one_waiting();
-    if (!error) error = start_thread(doorkeeper, (void *)(intptr_t)door);
+    int error = start_thread(doorkeeper, (void *)(intptr_t)door);
     if (error) close(door);
     return error;
 }

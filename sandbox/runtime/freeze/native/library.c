@@ -35,9 +35,10 @@ EXPORT int still_begin(const char *options) {
     learn_rights();
     creds_remember_own();
     creds_changed(); /* a box's process 1 lowers what it starts: each one is looked at */
-    if ((error = serve_later())) return error;
+    /* This thread is about to be frozen itself, and with it any that it starts then. */
+    if ((error = serve_ready(1 + SPARE))) return error;
     if (!(error = door_open())) error = become_frozen(&listener);
-    serve_now(error ? -1 : listener);
+    if (!error) error = serve(listener);
     if (error) return error;
     be_not_dumpable();
     return 0;

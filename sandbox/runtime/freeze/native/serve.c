@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,8 +74,7 @@ static int somebody_asks(int listener) {
     }
 }
 
-static void answer_all(int listener) {
-    int ends = receiving_ends();
+static void answer_all(int listener, int ends) {
     while (somebody_asks(listener))
         do {
         } while (answer_next(listener) == 0 && ends);
@@ -84,46 +82,27 @@ static void answer_all(int listener) {
     __atomic_fetch_sub(&listeners, 1, __ATOMIC_RELAXED);
 }
 
-/* One thread waits for the next listener: in a box that is full of processes none can be started, and
- * a program that comes from outside has to be served there, too. */
-static pthread_mutex_t seat = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t seated = PTHREAD_COND_INITIALIZER;
-static int somebody_waits, next_listener = -1;
-
-static int give_to_who_waits(int listener) {
-    pthread_mutex_lock(&seat);
-    int given = somebody_waits && next_listener < 0;
-    if (given) next_listener = listener, pthread_cond_signal(&seated);
-    pthread_mutex_unlock(&seat);
-    return given;
-}
-
-/* The next listener; -1 when another thread waits for it already. */
-static int wait_for_next(void) {
-    int listener = -1;
-    pthread_mutex_lock(&seat);
-    if (!somebody_waits) {
-        somebody_waits = 1;
-        while (next_listener < 0) pthread_cond_wait(&seated, &seat);
-        listener = next_listener;
-        somebody_waits = 0, next_listener = -1;
-    }
-    pthread_mutex_unlock(&seat);
-    return listener;
-}
+/* Threads wait for a listener, and for the next one afterwards: a box that is full of processes
+ * would give us no new thread for whoever comes to look at it from outside. */
+static pthread_mutex_t hall = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t come = PTHREAD_COND_INITIALIZER;
+static int handed[MAX_LISTENERS], handed_count, idle;
 
 static void *serving(void *argument) {
-    int listener = (int)(intptr_t)argument;
-    if (listener >= 0) answer_all(listener);
-    while ((listener = wait_for_next()) >= 0) {
-        keep_one_waiting();
-        answer_all(listener);
+    (void)argument;
+    int ends = receiving_ends();
+    pthread_mutex_lock(&hall);
+    for (;;) {
+        while (!handed_count) pthread_cond_wait(&come, &hall);
+        int listener = handed[--handed_count];
+        idle--;
+        pthread_mutex_unlock(&hall);
+        answer_all(listener, ends);
+        pthread_mutex_lock(&hall);
+        idle++;
     }
     return NULL;
 }
-
-/* If there is room for it; else whoever is done next waits. */
-int keep_one_waiting(void) { return start_thread(serving, (void *)(intptr_t)-1); }
 
 int serve_room(void) { return __atomic_load_n(&listeners, __ATOMIC_RELAXED) < MAX_LISTENERS; }
 
@@ -150,37 +129,33 @@ int start_thread(void *(*body)(void *), void *argument) {
     return -error;
 }
 
+/* With the hall locked: more threads that wait, until there are so many. 0 or -errno. */
+static int have_idle(int wanted) {
+    int error = 0;
+    while (!error && idle - handed_count < wanted)
+        if (!(error = start_thread(serving, NULL))) idle++;
+    return error;
+}
+
+int serve_ready(int spare) {
+    int error = structs_fit();
+    pthread_mutex_lock(&hall);
+    if (!error) error = have_idle(spare);
+    pthread_mutex_unlock(&hall);
+    return error;
+}
+
 int serve(int listener) {
     int error = structs_fit();
     if (error) return error;
     /* Asker and supervisor take turns: the kernel may run them on one processor. Linux 6.6. */
     ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
-    __atomic_fetch_add(&listeners, 1, __ATOMIC_RELAXED);
-    if (!give_to_who_waits(listener)) error = start_thread(serving, (void *)(intptr_t)listener);
-    if (error) __atomic_fetch_sub(&listeners, 1, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&hall);
+    if (!(error = have_idle(1))) {
+        __atomic_fetch_add(&listeners, 1, __ATOMIC_RELAXED);
+        handed[handed_count++] = listener;
+        pthread_cond_signal(&come);
+    }
+    pthread_mutex_unlock(&hall);
     return error;
-}
-
-/* For a caller that is about to be frozen itself: a thread it starts afterwards would be, too. */
-static sem_t handed;
-static int handed_listener;
-
-static void *serving_later(void *argument) {
-    (void)argument;
-    while (sem_wait(&handed)) continue;
-    int error = handed_listener < 0 ? 0 : serve(handed_listener);
-    if (error) errno = -error, give_up("starting");
-    return NULL;
-}
-
-int serve_later(void) {
-    int error = structs_fit();
-    if (error) return error;
-    sem_init(&handed, 0, 0);
-    return start_thread(serving_later, NULL);
-}
-
-void serve_now(int listener) {
-    handed_listener = listener;
-    sem_post(&handed);
 }

@@ -97,6 +97,7 @@ static int supervise(char **program, int with_door) {
     int listener = receive_listener(pair[0]);
     if (listener < 0) return reap_until(first);
     if ((error = serve(listener))) return fail("cannot serve", error);
+    if (with_door && (error = serve_ready(SPARE))) return fail("cannot serve guests", error);
     if (with_door && (error = door_open())) return fail("cannot bind the door", error);
     if (send(pair[0], "", 1, MSG_NOSIGNAL) != 1) return reap_until(first);
     close(pair[0]);

@@ -115,11 +115,10 @@ void random_begin(pid_t tid, uint8_t bytes[16]);
 void answer_signal(const struct seccomp_notif *asked, struct answer *answer);
 
 /* serve.c */
-int serve(int listener); /* starts the thread that answers it; 0 or -errno */
-int serve_later(void);          /* a thread that waits to be told of one, so that it is not frozen */
-void serve_now(int listener);   /* tells it; -1 ends it */
+#define SPARE 2
+int serve(int listener);    /* a thread answers it from now on; 0 or -errno */
+int serve_ready(int spare); /* has so many threads for listeners to come: unfrozen, as its caller */
 int serve_room(void);
-int keep_one_waiting(void); /* so that the next listener needs no new thread */
 int start_thread(void *(*body)(void *), void *argument); /* 0 or -errno */
 void shared_lock(void);
 void shared_unlock(void);
