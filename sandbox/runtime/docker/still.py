@@ -31,9 +31,9 @@ TARGETS = (PROGRAM, *machine.PATHS)
 CAPABILITIES = ("SETPCAP", "SYS_PTRACE")
 """For the supervisor, which takes the second from all that it starts, for ever, with the first: it
 has to reach programs that have changed their user, as daemons do."""
-TASKS = 4
-"""What it takes of the processes: itself, its door, who answers for what the server starts, and who
-waits for the next to come in."""
+TASKS = 5
+"""What it takes of the processes: itself, its door, who answers for what the server starts, and two
+who wait for others to come in."""
 _UNSEEN = (
     "the container engine does not see the store's files: it is on another machine, or kept apart"
 )
