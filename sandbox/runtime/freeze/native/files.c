@@ -132,10 +132,28 @@ static long look(int dirfd, const char *name, int flags, const struct question *
                        : syscall(SYS_newfstatat, dirfd, name, found, flags);
 }
 
+/* Its descriptor, borrowed: cheaper than its name in /proc. -2 when that is not to be had. */
+static long look_at_descriptor(const struct question *q, int flags, void *found) {
+    int process = (int)syscall(NR_pidfd_open, q->tid, 0);
+    if (process < 0) return -2;
+    int fd = (int)syscall(NR_pidfd_getfd, process, q->dirfd, 0);
+    close(process);
+    if (fd < 0) return -2;
+    long result = look(fd, "", flags | AT_EMPTY_PATH, q, found);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return result;
+}
+
 static long look_up(const struct question *q, int by_descriptor, void *found) {
     char name[4200];
     int flags = q->flags & ~AT_EMPTY_PATH;
     if (by_descriptor) flags &= ~AT_SYMLINK_NOFOLLOW; /* what it shows is a link of /proc's */
+    if (by_descriptor && q->dirfd != AT_FDCWD) {
+        long result = look_at_descriptor(q, flags, found);
+        if (result != -2) return result;
+    }
     int anywhere = full_name(q, by_descriptor, name);
     if (!rooted || anywhere || same_root(q->tid)) return look(AT_FDCWD, name, flags, q, found);
     int fd = open_in_root(q);

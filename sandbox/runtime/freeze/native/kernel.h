@@ -63,6 +63,7 @@ struct sock_fprog {
 #define NR_futex_wait 455
 #define NR_openat2 437
 #define NR_pidfd_open 434
+#define NR_pidfd_getfd 438
 #define NR_pidfd_send_signal 424
 #define NR_process_madvise 440
 

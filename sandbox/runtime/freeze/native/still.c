@@ -56,6 +56,7 @@ static int child(int socket, char **program) {
     /* In a box process 1's end is everybody's; outside, this is as near as one gets. */
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (settings.guard) settings.guarded = (int32_t)getpid();
+    drop_capabilities(); /* now: afterwards the supervisor would take it for a program's doing */
     int error = become_frozen(&listener);
     if (error) return fail("cannot freeze", error);
     char byte;
@@ -63,7 +64,6 @@ static int child(int socket, char **program) {
     close(listener);
     if (recv(socket, &byte, 1, 0) != 1) return CANNOT_START;
     close(socket);
-    drop_capabilities();
     return execute(program);
 }
 
@@ -106,12 +106,12 @@ static int join(char **program) {
     int listener = -1, door = door_connect(&told);
     if (door < 0) return fail("no supervisor is here to join", door);
     settings = told;
+    drop_capabilities();
     int error = become_frozen(&listener);
     if (!error) error = door_hand_over(door, listener);
     if (error) return fail("cannot join", error);
     close(listener);
     close(door);
-    drop_capabilities();
     return execute(program);
 }
 
