@@ -106,14 +106,14 @@ class Body:
         """Start its clock, if it is to have one that does not run yet. Raises RuntimeFault."""
         if spec.still is None or self.clock:
             return
-        request = {"op": "begin", "options": clock.options(spec.still, spec.snapshot)}
+        request = {"op": "begin", "clock": clock.request(spec, self._blank.born, begin=True)}
         with self.ask(request, []) as reply:
             told = (
                 wire.receive(reply)[0] if readable([reply], _BEGIN_SECONDS) else {"error": "late"}
             )
         if told is None or "error" in told:
             raise RuntimeFault(f"the box has no clock: {(told or {}).get('error', 'it is gone')}")
-        self.clock = clock.Clock.begun(spec, told)
+        self.clock = clock.Clock.begun(spec, self._blank.born.real_ns, told)
 
     def stop(self) -> None:
         """Kill everything in it."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.runtime.embedded import kernel, wire
+from sandbox.runtime.embedded.clock import Birth
 from sandbox.runtime.embedded.machine import PACKAGE
 from sandbox.runtime.ready import readable
 
@@ -91,6 +92,7 @@ class Blank:
     owner: int
     channel: socket.socket
     """To it; when this is closed, it ends."""
+    born: Birth
     can_be_still: bool = False
     """Was it forked with what a clock needs?"""
     pid: int = 0

@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox.runtime.embedded.still import LATER, UPTIME_SECONDS
+from sandbox.runtime.embedded.still import UPTIME_SECONDS
 from sandbox.runtime.freeze.axis import Axis, start_ns
-from sandbox.runtime.spec import BoxSpec, Snapshot, Stillness
+from sandbox.runtime.spec import BoxSpec
 
 PROGRAM = "/.stillroom/still"
 """Where a box has the program by which others can come under its clock."""
 THREADS = 2
 """Of the first process, which answer for the clock."""
 _SECOND = 1_000_000_000
+_REALTIME_COARSE = 5
+"""What files are dated by; Python does not name it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,28 +27,51 @@ class Clock:
     """Does it move with its reads? Then only the box knows what it says."""
 
     @classmethod
-    def begun(cls, spec: BoxSpec, told: dict[str, Any]) -> "Clock | None":
-        """`told`: by the first process. None: it has none, or it does not run yet."""
-        if (still := spec.still) is None or "axis" not in told:
+    def begun(cls, spec: BoxSpec, since_ns: int, told: dict[str, Any]) -> "Clock | None":
+        """`told`: by the first process. None: the box has none, or it does not run yet."""
+        if (still := spec.still) is None or "mono0_ns" not in told:
             return None
-        ticking, at = still.mode == "ticking", start_ns(still, spec.snapshot)
-        axis = Axis(at_ns=at, ticking=ticking, **told["axis"])
+        axis = Axis(
+            at_ns=start_ns(still, spec.snapshot),
+            real0_ns=told["real0_ns"],
+            since_ns=since_ns,
+            mono0_ns=told["mono0_ns"],
+            ticking=still.mode == "ticking",
+        )
         return cls(axis=axis, own_time=told["own_time"], steps=still.mode == "step")
 
 
-def options(still: Stillness, snapshot: Snapshot | None) -> str:
-    """For `still_begin`; when the box began to be made is for its first process to add."""
-    seed = "" if still.seed is None else f" seed={still.seed}"
-    aslr = "" if still.aslr else " aslr=0"
-    step = f" step={still.step_ns}" if still.mode == "step" else ""
-    return f"at={start_ns(still, snapshot)} mode={still.mode}{step}{seed}{aslr}"
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """When a box began to be made, by this machine's clocks."""
+
+    real_ns: int
+    boot_ns: int
+
+    @classmethod
+    def now(cls) -> "Birth":
+        boot = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        return cls(time.clock_gettime_ns(_REALTIME_COARSE), boot)
 
 
-def request(spec: BoxSpec, *, begin: bool) -> str:
-    """What whoever builds a box is told of its clock; nothing: it is to have none."""
-    if spec.still is None:
-        return ""
-    return options(spec.still, spec.snapshot) if begin else LATER
+def request(spec: BoxSpec, born: Birth, *, begin: bool) -> dict[str, Any] | None:
+    """What a first process is told of its clock. None: it is to have none."""
+    if (still := spec.still) is None:
+        return None
+    if not begin:
+        return {}
+    options = [
+        f"at={start_ns(still, spec.snapshot)}",
+        f"mode={still.mode}",
+        f"since={born.real_ns}",
+        f"step={still.step_ns}",
+        *([] if still.seed is None else [f"seed={still.seed}"]),
+        *([] if still.aslr else ["aslr=0"]),
+    ]
+    # The first process of a box must not be older than its machine.
+    age = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - born.boot_ns
+    up = max(UPTIME_SECONDS * _SECOND, age + _SECOND)
+    return {"options": " ".join(options), "up_ns": up}
 
 
 def guise(spec: BoxSpec, cpus: int) -> dict[str, Any] | None:

@@ -137,7 +137,12 @@ class Crew:
             loaded = self._programs is not None
         ours, theirs = wire.pair()
         blank = Blank(
-            name=name, folder=self._run / name, owner=owner, channel=ours, can_be_still=loaded
+            name=name,
+            folder=self._run / name,
+            owner=owner,
+            channel=ours,
+            born=clock.Birth.now(),
+            can_be_still=loaded,
         )
         request = {
             "op": "blank",
@@ -186,7 +191,7 @@ class Crew:
                 "file_mib": wanted.file_mib,
                 "processes": wanted.pids if self._rootless else None,
                 "guise": clock.guise(spec, len(processors)),
-                "clock": clock.request(spec, begin=begin),
+                "clock": clock.request(spec, blank.born, begin=begin),
             }
             made, upper, ready = _built(blank, request, spec.snapshot)
             if processors:
@@ -206,7 +211,7 @@ class Crew:
             self._groups,
             files,
             processors,
-            clock.Clock.begun(spec, ready),
+            clock.Clock.begun(spec, blank.born.real_ns, ready),
             lambda: self._release(blank, processors),
         )
 

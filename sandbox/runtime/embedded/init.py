@@ -6,6 +6,7 @@ privilege beyond the box's own and nothing worth reading; it cannot be traced.
 """
 
 import fcntl
+import json
 import os
 import socket
 import struct
@@ -17,12 +18,11 @@ _LOW_PORTS = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 _SIOCGIFFLAGS_UP = 0x1 | 0x40
 _SIOCSIFFLAGS = 0x8914
 _FIRST = 1
-_OPTIONS_BYTES = 4096
+_CLOCK_BYTES = 4096
 
 
 def run(ground: filesystem.Ground, groups: list[str], control: int) -> None:
     """Become the box's first process. Never returns normally."""
-    born = still.birth()
     kernel.die_with_parent()
     kernel.hide_memory()
     kernel.set_name("init")
@@ -38,18 +38,18 @@ def run(ground: filesystem.Ground, groups: list[str], control: int) -> None:
     os.close(tell)
     privileges.enter(ground.user_namespace)  # what is still to be done, the builder does
     own_users = ground.rootless or ground.user_namespace is not None
-    clock = os.read(told, _OPTIONS_BYTES).decode()
+    clock = os.read(told, _CLOCK_BYTES)
     os.close(told)
-    begun: dict[str, Any] = {}
-    if clock and clock != still.LATER:
-        begun = still.begin(clock, born, own_users=own_users)
-    elif not clock:
+    ready: dict[str, Any] = {"ready": True}
+    if not clock:
         privileges.confine()
+    elif clock != still.LATER:
+        ready.update(still.begin(json.loads(clock), own_users=own_users))
     if os.waitpid(builder, 0)[1]:
         return  # it has said why; or nobody wanted a box
     channel = socket.socket(fileno=control)
-    wire.send(channel, {"ready": True, **begun})  # and alone
-    if clock == still.LATER and not still.begin_when_told(channel, born, own_users=own_users):
+    wire.send(channel, ready)  # and alone
+    if clock == still.LATER and not still.begin_when_told(channel, own_users=own_users):
         return
     serve.serve(channel)
 
@@ -70,7 +70,7 @@ def _build_and_end(ground: filesystem.Ground, control: int, tell: int) -> None:
         wire.send(channel, {"staged": True})
         request, fds = wire.receive(channel)
         if request is not None:
-            os.write(tell, request["clock"].encode())
+            os.write(tell, _told(request["clock"]))
             os.close(tell)
             made = _build(ground, request, trees, fds, channel)
             wire.send(channel, {"made": made})
@@ -79,6 +79,13 @@ def _build_and_end(ground: filesystem.Ground, control: int, tell: int) -> None:
         wire.tell_error(channel, e)
     finally:
         os._exit(status)
+
+
+def _told(clock: dict[str, Any] | None) -> bytes:
+    """How the first process hears of its clock: with nothing, of none."""
+    if clock is None:
+        return b""
+    return json.dumps(clock).encode() if "options" in clock else still.LATER
 
 
 def _build(

@@ -41,7 +41,7 @@ class Output:
 
 OUTPUTS = (
     Output("still", (*SUPERVISOR, "still.c", "probe.c"), "static"),
-    Output("libstill.so", (*SUPERVISOR, "library.c"), "shared"),
+    Output("libstill.so", (*SUPERVISOR, "library.c", "machine.c"), "shared"),
 )
 
 FLAGS = ("-std=gnu11", "-O2", "-fvisibility=hidden", "-pthread", "-s")
