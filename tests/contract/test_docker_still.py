@@ -1,7 +1,9 @@
 """What is particular to the docker runtime's way of holding a box's clock."""
 
+import io
 import os
 import signal
+import tarfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -170,8 +172,16 @@ def test_many_terminals_and_programs_from_outside_have_the_clock(box: Box):
     finally:
         for terminal in terminals:
             terminal.close()
-    for _ in range(80):  # more than a supervisor serves at one time
+    for _ in range(66):  # more than a supervisor serves at one time
         assert box.exec(["true"], seconds=30, trusted=True).exit_code == 0
+
+
+def test_a_box_that_is_full_of_processes_lets_a_trusted_program_in(box: Box):
+    fill = "while :; do sleep 600 > /dev/null 2>&1 & done"
+    box.exec(["setsid", "-f", "bash", "-c", fill], seconds=30)
+    assert eventually(lambda: box.stats().forks_refused > 0)
+    for _ in range(3):
+        assert 0 <= seconds(box, trusted=True) < 60
 
 
 def test_boxes_with_a_clock_are_not_made_ahead_of_time(runtime: DockerRuntime, still: BoxSpec):
@@ -224,6 +234,25 @@ def test_an_engine_that_does_not_see_the_store_cannot_hold_a_clock(
         with pytest.raises(RuntimeFault, match="does not see the store") as fault:
             runtime.create(BoxSpec(image=image, limits=LIMITS, still=Stillness(at_ns=AT * NANO)))
         assert not fault.value.retry
+
+
+def test_what_the_engine_makes_for_its_mounts_is_no_change(box: Box, tmp_path: Path):
+    box.put(make_tar([Entry(name="file", content=b"x")]), "/tmp")
+    assert [change.path for change in box.changes()] == ["/tmp/file"]
+    with tarfile.open(box.snapshot(tmp_path / "tar").tar) as tar:
+        assert tar.getnames() == ["tmp/file"]
+
+
+def test_what_is_read_from_outside_has_the_box_s_dates(box: Box):
+    box.exec(
+        ["sh", "-c", "mkdir /tmp/d; echo x > /tmp/d/new; touch -d @1500000000 /tmp/d/old"],
+        seconds=30,
+    )
+    with tarfile.open(fileobj=io.BytesIO(b"".join(box.get("/tmp/d")))) as tar:
+        found = {member.name: int(member.mtime) - AT for member in tar}
+    assert found["d/old"] == 1_500_000_000 - AT
+    assert 0 <= found["d"] < 60
+    assert 0 <= found["d/new"] < 60
 
 
 def test_a_daemon_that_gave_up_its_rights_has_the_clock(box: Box):

@@ -149,7 +149,7 @@ def made_paths(spec: BoxSpec) -> frozenset[str]:
         spec.workdir,
         *spec.tmpfs,
         *(mount.target for mount in spec.mounts),
-        *((still.PROGRAM,) if spec.still else ()),
+        *(still.TARGETS if spec.still else ()),
     ]
     return frozenset(above for path in paths for above in _way(posixpath.normpath(path)))
 

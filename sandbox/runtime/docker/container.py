@@ -65,9 +65,15 @@ class Container:
             words = ["sh", "-c", script, MARKED + mark, *words]
         return [PROGRAM, "join", "--mark", mark, "--", *words] if self.held else words
 
-    def shown_ns(self, time_ns: int) -> int:
-        """The time of a file as programs see it, of what the disk says."""
-        return self.held.axis.shown_ns(time_ns, time.time_ns()) if self.held else time_ns
+    def dated(self, seconds: float) -> int:
+        """A file's time as programs see it, in whole seconds, of what the disk or an archive says."""
+        if self.held is None:
+            return int(seconds)
+        axis, second = self.held.axis, 1_000_000_000
+        time_ns = int(seconds) * second
+        if time_ns < axis.since_ns < time_ns + second:  # an archive has whole seconds only
+            time_ns = axis.since_ns
+        return axis.shown_ns(time_ns, time.time_ns()) // second
 
     @property
     def tasks(self) -> int:

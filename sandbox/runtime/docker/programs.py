@@ -16,7 +16,10 @@ from sandbox.runtime.docker.terminal import DETACH_KEYS, KILLED, NotInTime, fore
 from sandbox.runtime.docker.wire import start_exec
 
 STARTS, START_PAUSE = 6, 0.1
-_NO_ROOM = ("read init-p", "resource temporarily unavailable", "Resource temporarily unavailable")
+_NO_ROOM = (
+    *("read init-p", "resource temporarily unavailable", "Resource temporarily unavailable"),
+    "cannot join",
+)
 LOOK_BYTES = 1 << 16
 ANSWER_SECONDS, MOST = 30.0, 1 << 20
 _NEVER_RAN = {125, 126, 127}

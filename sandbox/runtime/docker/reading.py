@@ -8,7 +8,7 @@ import os
 import posixpath
 import stat
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import docker.errors
@@ -41,6 +41,7 @@ class Reading:
                     "" if last in {".", ".."} else last,
                     lambda name: self._archive(f"{folder}/{name}"),
                     lambda name: self._deep(f"{folder}/{name}", name),
+                    self._container.dated,
                 )
         except tarfile.TarError as e:  # for example a file that shrank while it was read
             raise RuntimeFault(f"cannot read {path}: {e}") from e
@@ -89,21 +90,21 @@ class Reading:
                         continue
                     one = left.pop()
                     whole = prefix + b"/" + one if prefix else one
-                    if (yield from _entry(at, one, whole)):
+                    if (yield from _entry(at, one, whole, self._container.dated)):
                         at = folders.down(at, one)
                         above.append((whole, os.fstat(at), folders.names(at)))
             finally:
                 os.close(at)
 
 
-def _entry(at: int, name: bytes, path: bytes) -> Any:
+def _entry(at: int, name: bytes, path: bytes, dated: Callable[[float], int]) -> Any:
     """What a folder has under this name, called `path`. Returns: is it a folder?"""
     try:
         found = os.stat(name, dir_fd=at, follow_symlinks=False)
     except FileNotFoundError:
         return False  # removed while we read: the box may be alive
     info = tarfile.TarInfo(os.fsdecode(path))
-    info.mode, info.mtime = stat.S_IMODE(found.st_mode), int(found.st_mtime)
+    info.mode, info.mtime = stat.S_IMODE(found.st_mode), dated(found.st_mtime)
     info.uid, info.gid = found.st_uid, found.st_gid
     if stat.S_ISDIR(found.st_mode):
         info.type = tarfile.DIRTYPE

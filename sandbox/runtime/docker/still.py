@@ -26,11 +26,14 @@ from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.store import Store, remove_tree
 
 PROGRAM = "/.stillroom/still"
+TARGETS = (PROGRAM, *machine.PATHS)
+"""What is mounted. The engine makes these files in the container, the last when one is written to."""
 CAPABILITIES = ("SETPCAP", "SYS_PTRACE")
 """For the supervisor, which takes the second from all that it starts, for ever, with the first: it
 has to reach programs that have changed their user, as daemons do."""
-TASKS = 3
-"""What it takes of the processes: itself, its door, and who answers for what the server starts."""
+TASKS = 4
+"""What it takes of the processes: itself, its door, who answers for what the server starts, and who
+waits for the next to come in."""
 _UNSEEN = (
     "the container engine does not see the store's files: it is on another machine, or kept apart"
 )

@@ -127,13 +127,15 @@ def plain(
     top: str,
     first: Callable[[str], Iterable[bytes]],
     deep: Callable[[str], Iterable[bytes] | None],
+    dated: Callable[[float], int] = int,
 ) -> Iterator[bytes]:
     """Only regular files, folders and symbolic links of a tar stream.
 
     `top`: what its first component is called, unless it is empty; the engine garbles names that
     are not UTF-8, but only there. A second name of a file comes as a link to the first; `first`
     fetches that name as an archive of its own, so that the reader gets a regular file. `deep`
-    gives the members of a folder that the stream may not have all of; None: it has.
+    gives the members of a folder that the stream may not have all of; None: it has. `dated`: a
+    member's time as it is to be told.
     """
     with _stream(blocks) as tar:
         given = ""
@@ -146,9 +148,9 @@ def plain(
                 given = f"{info.name}/"
                 yield from whole
             elif info.isreg() or info.isdir() or info.issym():
-                yield from _entry(tar, info)
+                yield from _entry(tar, info, dated)
             elif info.islnk():
-                yield from _as_file(info, first(info.name))
+                yield from _as_file(info, first(info.name), dated)
     yield END
 
 
@@ -175,15 +177,20 @@ def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
         yield info
 
 
-def _as_file(link: tarfile.TarInfo, blocks: Iterable[bytes]) -> Iterator[bytes]:
+def _as_file(
+    link: tarfile.TarInfo, blocks: Iterable[bytes], dated: Callable[[float], int]
+) -> Iterator[bytes]:
     with _stream(blocks) as tar:
         info = tar.next()
         if info is not None and info.isreg():
             info.name = link.name
-            yield from _entry(tar, info)
+            yield from _entry(tar, info, dated)
 
 
-def _entry(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[bytes]:
+def _entry(
+    tar: tarfile.TarFile, info: tarfile.TarInfo, dated: Callable[[float], int] = int
+) -> Iterator[bytes]:
+    info.mtime = dated(info.mtime)
     if info.isreg():
         info.type = tarfile.REGTYPE  # sparse files too: they are read whole
     yield header(info)

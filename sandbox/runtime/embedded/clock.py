@@ -11,7 +11,7 @@ from sandbox.runtime.spec import BoxSpec
 
 PROGRAM = "/.stillroom/still"
 """Where a box has the program by which others can come under its clock."""
-THREADS = 2
+THREADS = 3
 """Of the first process, which answer for the clock."""
 _SECOND = 1_000_000_000
 _REALTIME_COARSE = 5

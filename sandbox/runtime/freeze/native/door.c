@@ -129,7 +129,8 @@ int door_open(void) {
         close(door);
         return error;
     }
-    int error = start_thread(doorkeeper, (void *)(intptr_t)door);
+    int error = keep_one_waiting();
+    if (!error) error = start_thread(doorkeeper, (void *)(intptr_t)door);
     if (error) close(door);
     return error;
 }

@@ -75,15 +75,55 @@ static int somebody_asks(int listener) {
     }
 }
 
-static void *serving(void *argument) {
-    int listener = (int)(intptr_t)argument, ends = receiving_ends();
+static void answer_all(int listener) {
+    int ends = receiving_ends();
     while (somebody_asks(listener))
         do {
         } while (answer_next(listener) == 0 && ends);
     close(listener);
     __atomic_fetch_sub(&listeners, 1, __ATOMIC_RELAXED);
+}
+
+/* One thread waits for the next listener: in a box that is full of processes none can be started, and
+ * a program that comes from outside has to be served there, too. */
+static pthread_mutex_t seat = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t seated = PTHREAD_COND_INITIALIZER;
+static int somebody_waits, next_listener = -1;
+
+static int give_to_who_waits(int listener) {
+    pthread_mutex_lock(&seat);
+    int given = somebody_waits && next_listener < 0;
+    if (given) next_listener = listener, pthread_cond_signal(&seated);
+    pthread_mutex_unlock(&seat);
+    return given;
+}
+
+/* The next listener; -1 when another thread waits for it already. */
+static int wait_for_next(void) {
+    int listener = -1;
+    pthread_mutex_lock(&seat);
+    if (!somebody_waits) {
+        somebody_waits = 1;
+        while (next_listener < 0) pthread_cond_wait(&seated, &seat);
+        listener = next_listener;
+        somebody_waits = 0, next_listener = -1;
+    }
+    pthread_mutex_unlock(&seat);
+    return listener;
+}
+
+static void *serving(void *argument) {
+    int listener = (int)(intptr_t)argument;
+    if (listener >= 0) answer_all(listener);
+    while ((listener = wait_for_next()) >= 0) {
+        keep_one_waiting();
+        answer_all(listener);
+    }
     return NULL;
 }
+
+/* If there is room for it; else whoever is done next waits. */
+int keep_one_waiting(void) { return start_thread(serving, (void *)(intptr_t)-1); }
 
 int serve_room(void) { return __atomic_load_n(&listeners, __ATOMIC_RELAXED) < MAX_LISTENERS; }
 
@@ -116,7 +156,7 @@ int serve(int listener) {
     /* Asker and supervisor take turns: the kernel may run them on one processor. Linux 6.6. */
     ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
     __atomic_fetch_add(&listeners, 1, __ATOMIC_RELAXED);
-    error = start_thread(serving, (void *)(intptr_t)listener);
+    if (!give_to_who_waits(listener)) error = start_thread(serving, (void *)(intptr_t)listener);
     if (error) __atomic_fetch_sub(&listeners, 1, __ATOMIC_RELAXED);
     return error;
 }

@@ -117,6 +117,7 @@ int serve(int listener); /* starts the thread that answers it; 0 or -errno */
 int serve_later(void);          /* a thread that waits to be told of one, so that it is not frozen */
 void serve_now(int listener);   /* tells it; -1 ends it */
 int serve_room(void);
+int keep_one_waiting(void); /* so that the next listener needs no new thread */
 int start_thread(void *(*body)(void *), void *argument); /* 0 or -errno */
 void shared_lock(void);
 void shared_unlock(void);
