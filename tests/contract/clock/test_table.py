@@ -30,6 +30,7 @@ LOCK = Path(__file__).parents[2] / "data/zoo/repos/images/zoo.lock.json"
 LIMITS = Limits(memory_mib=1024, pids=600, cpus=2.0)
 AT_ONCE = 3
 """Rows in one box."""
+KILLED = 137
 AXIS_SECONDS = 0.1
 """What this machine and a box may differ by, over what passed between two looks."""
 
@@ -114,33 +115,36 @@ def look(box: Box, row: Row, mode: Mode, began: int) -> Found:
     said: list[str] = []
     looks: list[int] = []
     for command in filter(None, (row.command, row.then)):
-        done = box.exec(["bash", "-c", asked(command)], seconds=row.seconds, cwd="/tmp")  # noqa: S108
-        parts = None if done.exit_code is None else split(done.stdout.decode(errors="replace"))
+        # By a program of the box's own: when it takes a runtime to end it, the box ends with it.
+        argv = ["timeout", "-sKILL", str(row.seconds), "bash", "-c", asked(command)]
+        done = box.exec(argv, seconds=2 * row.seconds, cwd="/tmp")
+        parts = split(done.stdout.decode(errors="replace"))
         if parts is None:
             return Found([_unfinished(done)], (time.monotonic_ns() - before) / 1e9)
         first, here, last = parts
         said += here
         looks += [*instants(first), *instants(last)]
     passed = time.monotonic_ns() - before
-    if len(looks) < 4:  # noqa: PLR2004 - two before and two after
+    if len(looks) < 4:
         return Found([f"the clock was not told: {looks}"], passed / 1e9)
-    meanwhile = Meanwhile(mode=mode, first=looks[0], last=looks[-1])
     most = time.monotonic_ns() - began
-    found = [*wrong(said, row.says, meanwhile), *_axis(meanwhile, passed, most)]
+    meanwhile = Meanwhile(mode=mode, first=looks[0], last=looks[-1], passed=most)
+    found = [*wrong(said, row.says, meanwhile), *_axis(meanwhile, passed)]
     return Found(found, passed / 1e9)
 
 
 def _unfinished(done: ExecResult) -> str:
     output = done.stdout.decode(errors="replace")[-300:]
-    return f"hangs: {output!r}" if done.exit_code is None else f"ended early: {output!r}"
+    return f"{'hangs' if done.exit_code == KILLED else 'ended early'}: {output!r}"
 
 
-def _axis(meanwhile: Meanwhile, passed: int, most: int) -> list[str]:
-    """The box's own clock against this machine's monotonic one; `most`: since before it was made."""
+def _axis(meanwhile: Meanwhile, passed: int) -> list[str]:
+    """The box's own clock against this machine's monotonic one."""
     start, slack = PIN * 10**9, int(AXIS_SECONDS * 1e9)
     first, last = meanwhile.first, meanwhile.last
     right = {
-        "ticking": start <= first <= last <= start + most + slack and last - first <= passed + slack,
+        "ticking": start <= first <= last <= start + meanwhile.passed + slack
+        and last - first <= passed + slack,
         "fixed": first == last == start,
         "step": start <= first < last,
     }
@@ -154,4 +158,4 @@ def test_it_sees_the_clock_of_its_box_and_does_not_hang(tables, mode, row):
 
 
 def test_there_are_programs_of_many_kinds():
-    assert len({row.name for row in ROWS}) == len(ROWS) >= 30  # noqa: PLR2004
+    assert len({row.name for row in ROWS}) == len(ROWS) >= 30
