@@ -39,7 +39,7 @@ def page(found: dict[str, Any]) -> str:
 
 def _cell(found: list[Any] | None) -> str:
     if found is None:
-        return "–"
+        return "-"
     wrong, seconds = found
     return f"✘ {wrong[0][:60]}".replace("|", "\\|") if wrong else f"✔ {seconds:.1f}"
 

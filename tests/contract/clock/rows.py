@@ -9,7 +9,8 @@ from tests.contract.clock.answers import PIN, Counts
 class Row:
     name: str
     command: str
-    """Prints lines `now INSTANT`, `file INSTANT` (of a file's time), `started INSTANT` and `waited FOUND WANTED`."""
+    """Prints lines `now INSTANT`, `file INSTANT` (of a file's time), `started INSTANT` (of something
+    that the kernel has started) and `waited FOUND WANTED`."""
     says: Counts
     then: str = ""
     """Run after it, when its shell has ended, in the same box; both say what is counted."""
@@ -35,6 +36,7 @@ _T = 'cd "$(mktemp -d)"; '
 """In a folder of its own."""
 _CERTIFICATE = f'{_T}sh /zoo/certificate.sh {PIN} "$PWD"; '
 _EPOCH = "date -u +%s -d"
+_JAVAC = "java -cp /usr/share/java/ecj.jar org.eclipse.jdt.internal.compiler.batch.Main"
 _PYTHON = "cd /zoo; python3 -B /zoo/"
 
 C = (
@@ -85,15 +87,14 @@ LANGUAGES = (
     row("Node", "node /zoo/now.js", now=3, files=1, waits=1),
     row(
         "Java",
-        f"{_T}java -cp /usr/share/java/ecj.jar org.eclipse.jdt.internal.compiler.batch.Main -nowarn -source 9 -target 9 -d . /zoo/Now.java && java -cp . Now",
+        f"{_T}{_JAVAC} -nowarn -source 9 -target 9 -d . /zoo/Now.java && java -cp . Now",
         now=2,
         files=1,
         waits=4,
     ),
     row(
         "Java, the machine itself",
-        "java -Xlog:startuptime_tags -Xlog:safepoint=info:stdout:utctime "
-        "-version >/dev/null 2>&1; java -XX:+UseSerialGC -Xlog:gc:stdout:timemillis -version 2>/dev/null"
+        "java -XX:+UseSerialGC -Xlog:gc:stdout:timemillis -version 2>/dev/null"
         " | sed -n '1s/^\\[\\([0-9]*\\)\\([0-9]\\{3\\}\\)ms.*/now \\1.\\2/p'",
         now=1,
     ),
@@ -169,7 +170,8 @@ FILES = (
         f"{_T}git init -q .; git config user.name a; git config user.email a@b; echo 1 > a; git add a\n"
         "git commit -qm one; git log -1 --format='now %at%nnow %ct'; git reflog -1 --date=unix"
         " --format='%gd' | sed 's/.*{/now /; s/}//'\n"
-        "git diff --quiet; echo 2 > a; git diff --quiet && echo 'not seen'; git status --porcelain | grep -v ' M a' || true",
+        "git diff --quiet; echo 2 > a; git diff --quiet && echo 'not seen'\n"
+        "git status --porcelain | grep -v ' M a' || true",
         now=3,
     ),
     row(
