@@ -24,7 +24,6 @@ static int read_auxv(pid_t tid, void *to, size_t size) {
 
 /* After an exec, before the program's first look at a clock: its vDSO, and its AT_RANDOM. */
 static int dress(pid_t tid) {
-    swift_forget(tid);
     uint64_t aux[128], at = 0, random = 0;
     int n = read_auxv(tid, aux, sizeof aux), bad = 0;
     if (n <= 0) return -1;
@@ -43,6 +42,7 @@ static int dress(pid_t tid) {
         if (pwrite(fd, bytes, sizeof bytes, (off_t)random) != sizeof bytes) bad = -1;
     }
     close(fd);
+    swift_forget(tid, at);
     return bad;
 }
 

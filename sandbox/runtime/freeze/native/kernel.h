@@ -74,6 +74,15 @@ struct sock_fprog {
 #define FUTEX_WAIT_REQUEUE_PI 11
 #define FUTEX_LOCK_PI2 13
 
+struct procmap_query {
+    uint64_t size, query_flags, query_addr;
+    uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset, inode;
+    uint32_t dev_major, dev_minor, vma_name_size, build_id_size;
+    uint64_t vma_name_addr, build_id_addr;
+};
+#define PROCMAP_QUERY _IOWR('f', 17, struct procmap_query)
+#define PROCMAP_READABLE_EXECUTABLE 5 /* of these bits: readable 1, writable 2, executable 4, shared 8 */
+
 #define RESOLVE_IN_ROOT 0x10
 struct open_how {
     uint64_t flags, mode, resolve;

@@ -106,7 +106,7 @@ int still_asked(int listener, uint64_t id);
 void answer_stat(int listener, const struct seccomp_notif *asked, struct answer *answer);
 void roots_changed(void);
 void swift_consider(const struct seccomp_notif *asked);
-void swift_forget(pid_t tid); /* another program now */
+void swift_forget(pid_t tid, uint64_t vdso_at); /* another program now */
 void answer_wait(const struct seccomp_notif *asked);
 void answer_random(const struct seccomp_notif *asked, struct answer *answer);
 void random_begin(pid_t tid, uint8_t bytes[16]);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,7 +50,7 @@ __asm__(".pushsection .rodata\n.balign 16\nswift:\n"
         "swift_real0: .quad 0\nswift_at: .quad 0\nswift_ticking: .quad 0\nswift_clock: .quad 0\n"
         "swift_end:\n.popsection\n");
 
-#define BEFORE_IT_PAYS 8
+#define BEFORE_IT_PAYS 3
 #define SITE 7   /* mov $nr, %eax; syscall */
 #define THUNK 32 /* one for each site that was met */
 #define THUNKS 4
@@ -58,15 +59,23 @@ __asm__(".pushsection .rodata\n.balign 16\nswift:\n"
 static struct {
     pid_t tid;
     uint32_t count;
+    uint64_t vdso_at; /* 0: not known */
 } asked_before[1024];
 
-static uint32_t *count_of(pid_t tid) {
+static uint32_t slot_of(pid_t tid) {
     uint32_t slot = (uint32_t)tid % (sizeof asked_before / sizeof *asked_before);
-    if (asked_before[slot].tid != tid) asked_before[slot].tid = tid, asked_before[slot].count = 0;
-    return &asked_before[slot].count;
+    if (asked_before[slot].tid != tid) {
+        memset(&asked_before[slot], 0, sizeof *asked_before);
+        asked_before[slot].tid = tid;
+    }
+    return slot;
 }
 
-void swift_forget(pid_t tid) { *count_of(tid) = 0; }
+void swift_forget(pid_t tid, uint64_t vdso_at) {
+    uint32_t slot = slot_of(tid);
+    asked_before[slot].count = 0;
+    asked_before[slot].vdso_at = vdso_at;
+}
 
 /* Another thread could be in the middle of what is written. */
 static int alone(pid_t tid) {
@@ -76,8 +85,16 @@ static int alone(pid_t tid) {
     return !stat(path, &found) && found.st_nlink == 3;
 }
 
+/* The end of the mapping, if it is of a file and executable and not writable. Since Linux 6.11 the
+ * kernel can be asked; before, there is the list. */
 static uint64_t mapping_end(pid_t tid, uint64_t address) {
     static char text[64 * 1024];
+    struct procmap_query query = {.size = sizeof query, .query_addr = address};
+    int fd = open_proc(tid, "maps", O_RDONLY);
+    if (fd < 0) return 0;
+    int known = !ioctl(fd, PROCMAP_QUERY, &query);
+    close(fd);
+    if (known) return query.vma_flags == PROCMAP_READABLE_EXECUTABLE && query.inode ? query.vma_end : 0;
     int n = read_proc(tid, "maps", text, sizeof text - 1);
     if (n <= 0) return 0;
     text[n] = 0;
@@ -85,16 +102,16 @@ static uint64_t mapping_end(pid_t tid, uint64_t address) {
         char *rest;
         uint64_t from = strtoull(line, &rest, 16), to = strtoull(rest + 1, &rest, 16);
         if (address < from || address >= to) continue;
-        return !strncmp(rest, " r-xp", 5) && strchr(rest, '/') ? to : 0; /* of a file, not writable */
+        return !strncmp(rest, " r-xp", 5) && strchr(rest, '/') ? to : 0;
     }
     return 0;
 }
 
 /* The vDSO, once it is as it should be: the loader asks for files' times before that. */
 static uint64_t vdso_of(pid_t tid) {
-    uint64_t aux[128], at = 0;
+    uint64_t aux[128], at = asked_before[slot_of(tid)].vdso_at;
     uint8_t there[16];
-    int n = read_proc(tid, "auxv", aux, sizeof aux);
+    int n = at ? 0 : read_proc(tid, "auxv", aux, sizeof aux);
     for (int i = 0; i + 1 < n / 8 && aux[i]; i += 2)
         if (aux[i] == AT_SYSINFO_EHDR) at = aux[i + 1];
     if (!at || peek(tid, at + vdso.detour, there, sizeof there)) return 0;
@@ -161,14 +178,14 @@ static int make_swift(pid_t tid, uint32_t nr, uint64_t behind) {
 }
 
 void swift_consider(const struct seccomp_notif *asked) {
-    uint32_t *count = count_of((pid_t)asked->pid);
+    uint32_t *count = &asked_before[slot_of((pid_t)asked->pid)].count;
     if (++*count % BEFORE_IT_PAYS) return;
     /* Rarely again for one that cannot: it may ask from elsewhere, or have become alone. */
     if (*count > BEFORE_IT_PAYS && *count % (BEFORE_IT_PAYS * 64)) return;
     if (!make_swift((pid_t)asked->pid, (uint32_t)asked->data.nr, asked->data.instruction_pointer))
-        *count = BEFORE_IT_PAYS - 2; /* its other ways of asking are soon seen */
+        *count = BEFORE_IT_PAYS - 1; /* its other ways of asking are soon seen */
 }
 #else
-void swift_forget(pid_t tid) { (void)tid; }
+void swift_forget(pid_t tid, uint64_t vdso_at) { (void)tid, (void)vdso_at; }
 void swift_consider(const struct seccomp_notif *asked) { (void)asked; }
 #endif
