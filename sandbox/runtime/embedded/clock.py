@@ -50,8 +50,9 @@ class Birth:
 
     @classmethod
     def now(cls) -> "Birth":
-        boot = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-        return cls(time.clock_gettime_ns(_REALTIME_COARSE), boot)
+        real = time.clock_gettime_ns(_REALTIME_COARSE)
+        # Some file systems know whole seconds only.
+        return cls(real - real % _SECOND, time.clock_gettime_ns(time.CLOCK_BOOTTIME))
 
 
 def request(spec: BoxSpec, born: Birth, *, begin: bool) -> dict[str, Any] | None:

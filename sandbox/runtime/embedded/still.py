@@ -32,7 +32,6 @@ def load(path: str) -> None:
     for name in ("still_mono0", "still_real0", "still_shift"):
         getattr(library, name).restype = ctypes.c_int64
     library.still_uptime.argtypes = [ctypes.c_int64]
-    _check(library.still_prepare())
     _library.append(library)
 
 

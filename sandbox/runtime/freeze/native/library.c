@@ -25,19 +25,11 @@ static int read_options(const char *options) {
     return settings_complete();
 }
 
-/* Before the fork, so that all boxes share the pages; else it is done when it is needed. */
-EXPORT int still_prepare(void) {
-    static int prepared;
-    int error = prepared ? 0 : vdso_prepare(&vdso);
-    prepared = !error;
-    return error;
-}
-
 EXPORT int still_begin(const char *options) {
     static int begun;
     if (begun++) return -EALREADY;
     int listener = -1, error = read_options(options);
-    if (error || (error = still_prepare())) return error;
+    if (error || (error = vdso_prepare(&vdso))) return error;
     creds_remember_own();
     creds_changed(); /* a box's process 1 lowers what it starts: each one is looked at */
     if ((error = serve_later())) return error;

@@ -83,13 +83,18 @@ static int by_file(pid_t tid, uint64_t address, void *bytes, size_t size, int wr
     return n == (ssize_t)size ? 0 : -1;
 }
 
+/* The library's own process asks too, and it hides its memory even from what /proc shows to itself. */
+static int is_own(pid_t tid) { return tid == getpid(); }
+
 int peek(pid_t tid, uint64_t address, void *to, size_t size) {
+    if (is_own(tid)) return memcpy(to, (const void *)(uintptr_t)address, size), 0;
     struct iovec here = {to, size}, there = {(void *)(uintptr_t)address, size};
     if (process_vm_readv(tid, &here, 1, &there, 1, 0) == (ssize_t)size) return 0;
     return by_file(tid, address, to, size, 0);
 }
 
 int poke(pid_t tid, uint64_t address, const void *from, size_t size) {
+    if (is_own(tid)) return memcpy((void *)(uintptr_t)address, from, size), 0;
     struct iovec here = {(void *)(uintptr_t)from, size}, there = {(void *)(uintptr_t)address, size};
     if (process_vm_writev(tid, &here, 1, &there, 1, 0) == (ssize_t)size) return 0;
     return by_file(tid, address, (void *)(uintptr_t)from, size, 1);
