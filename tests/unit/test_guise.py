@@ -1,8 +1,9 @@
 """What a box with a clock of its own sees of the machine, as text."""
 
+from sandbox.runtime.embedded.processors import Processors
+
 from sandbox.model.task import Digest
 from sandbox.runtime.embedded import clock, guise
-from sandbox.runtime.embedded.processors import Processors
 from sandbox.runtime.spec import BoxSpec, Image, Stillness
 
 AT = 1_715_774_400
