@@ -15,7 +15,16 @@ CONFIGURE = "a configure script, ms"
 BUILD = "make -j2 of 60 C files, ms"
 TESTS = "the hidden tests of click-8.1.3, ms"
 START = "create → first command, ms"
-MEASURES = (C_READS, PYTHON_READS, STAT, CONFIGURE, BUILD, TESTS, START)
+
+
+def cpu(what: str) -> str:
+    """The same in processor time."""
+    return f"{what.removesuffix(', ms')}, CPU ms"
+
+
+MEASURES = (
+    C_READS, PYTHON_READS, STAT, CONFIGURE, cpu(CONFIGURE), BUILD, TESTS, cpu(TESTS), START
+)  # fmt: skip
 _RATIOS = {C_READS: 2.0, PYTHON_READS: 2.0, CONFIGURE: 1.10, BUILD: 1.10, TESTS: 1.03}
 _STAT_MICROSECONDS, _START_MILLISECONDS = 16.0, 3.0
 
