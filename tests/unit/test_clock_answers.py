@@ -3,6 +3,8 @@
 import pytest
 
 from tests.contract.clock.answers import PIN, Counts, Meanwhile, instants, split, wrong
+from tests.contract.clock.page import PAGE, page
+from tests.contract.clock.rows import ROWS
 
 SECOND = 10**9
 TICKING = Meanwhile(
@@ -73,3 +75,17 @@ def test_the_looks_before_and_after_are_told_from_the_answer():
     assert found == (["now 1.000000001", "now 2"], ["now 3", "end 0"], ["now 4.000000002"])
     assert instants(found[0]) == [1_000_000_001]
     assert split("now 1\nbegin\nnow 3\n") is None
+
+
+def test_the_page_shows_what_is_wrong_and_what_was_not_run():
+    name = ROWS[0].name
+    shown = page({"docker": {"ticking": {name: [["said 'a|b'"], 1.0]}}})
+    assert f"| {name} | ✘ said 'a\\|b' |" in shown
+    assert f"0 of {len(ROWS)} are right" in shown
+    assert f"| {ROWS[1].name} | - |" in shown
+
+
+def test_the_page_in_the_documentation_is_of_the_programs_there_are():
+    lines = PAGE.read_text("utf-8").splitlines()
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in lines if line.startswith("| ")]
+    assert rows[2:] == [row.name for row in ROWS]

@@ -27,6 +27,7 @@ from tests.contract.clock.zoo import zoo
 from tests.contract.conftest import DOCKER, EMBEDDED, Benches
 from tests.support.absent import absent
 
+pytestmark = [pytest.mark.network, pytest.mark.timeout(900)]
 LOCK = Path(__file__).parents[2] / "data/zoo/repos/images/zoo.lock.json"
 LIMITS = Limits(memory_mib=1024, pids=600, cpus=2.0)
 AT_ONCE: dict[Mode, int] = {"ticking": 3, "fixed": 3, "step": 1}
