@@ -140,6 +140,20 @@ FILES = (
         f"{_T}touch a; stat -c 'file %.9Y' a; stat -c 'file %.9Z' a; echo > a; stat -c 'file %Y' a",
         files=3,
     ),
+    row("stat in a loop, in threads, with signals", f"{_T}/zoo/looks", files=2),
+    row("stat in a loop, static", f"{_T}/zoo/looks_static; /zoo/looks_musl", files=4),
+    row(
+        "many files: find, git status, Python, Node, tar",
+        f"{_T}git init -q .; for i in $(seq 300); do echo $i > f$i; done; git add .\n"
+        "for i in 1 2 3; do git status --porcelain | grep -vc '^A '; done | grep -v 0\n"
+        "find . -maxdepth 1 -name 'f*' -newermt @{0} ! -newermt @{1} | wc -l | grep -vx 300\n"
+        "python3 -c 'import os; a = [os.stat(e.path) for e in os.scandir() if e.is_file()]; "
+        'print(*{{e.st_mtime_ns // 10**9 - {0} >= 0 for e in a}} - {{True}}, end="")\'\n'
+        'node -e \'const s = require("fs"); for (let i = 1; i < 300; i++) '
+        "if (s.statSync(`f${{i}}`).mtimeMs < {0}000) console.log(i)'\n"
+        "tar c f* | tar tv --full-time | grep -c ' 2024-05-15 1[12]:' | grep -vx 300\n"
+        "true".format(PIN - 10, PIN + 7200),
+    ),
     row("ls -l", f"{_T}touch a; ls -l --time-style='+file %s' a | grep -o 'file [0-9]*'", files=1),
     row(
         "find -newer, -mmin, -newermt",
