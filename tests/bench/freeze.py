@@ -10,6 +10,7 @@ The build runs on this machine, not in a box: natively, and below the supervisor
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -120,7 +121,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
                 left_out[kind] = f"{type(e).__name__}: {e}"
         try:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="stillroom-")))
-            values[f.HOST] = {f.BUILD: _builds(store, folder, options.rounds)}
+            values[f.HOST] = _builds(store, folder, options.rounds)
         except TROUBLE as e:
             left_out[f.BUILD] = f"{type(e).__name__}: {e}"
     found |= {"values": values, "left_out": left_out}
@@ -167,7 +168,7 @@ def _opened(kind: str, store: Store) -> Iterator[Runtime]:
         made.close()
 
 
-def _builds(store: Store, folder: Path, rounds: int) -> dict[str, list[float]]:
+def _builds(store: Store, folder: Path, rounds: int) -> dict[str, dict[str, list[float]]]:
     """`make -j2` of small C files, natively and below the supervisor."""
     objects = " ".join(f"{n}.o" for n in range(FILES))
     for n in range(FILES):
@@ -177,18 +178,27 @@ def _builds(store: Store, folder: Path, rounds: int) -> dict[str, list[float]]:
     (folder / "Makefile").write_text(rules, encoding="utf-8")
     still = [str(build.programs(store).still), "run", "--at", str(PIN_NS), "--"]
     subjects = {f.PLAIN: [], f.TICKING: still}
-    values: dict[str, list[float]] = {name: [] for name in subjects}
+    values: dict[str, dict[str, list[float]]] = {
+        what: {name: [] for name in subjects} for what in (f.BUILD, f.cpu(f.BUILD))
+    }
     for number in range(rounds + 1):
         say(f"build: round {number} of {rounds}")
         for name in sorted(subjects, reverse=number % 2 == 1):
             for made in folder.glob("*.[oa]"):
                 made.unlink()
-            began = time.perf_counter_ns()
+            before, began = _processor_ms(), time.perf_counter_ns()
             argv = [*subjects[name], "make", "-s", "-j2"]
             subprocess.run(argv, cwd=folder, check=True, capture_output=True, timeout=SECONDS)
             if number:
-                values[name].append((time.perf_counter_ns() - began) / 1e6)
+                values[f.BUILD][name].append((time.perf_counter_ns() - began) / 1e6)
+                values[f.cpu(f.BUILD)][name].append(_processor_ms() - before)
     return values
+
+
+def _processor_ms() -> float:
+    """Of all that was waited for, and of what that has waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (used.ru_utime + used.ru_stime) * 1e3
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
