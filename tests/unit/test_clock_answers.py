@@ -8,9 +8,15 @@ from tests.contract.clock.rows import ROWS
 
 SECOND = 10**9
 TICKING = Meanwhile(
-    mode="ticking", first=(PIN + 5) * SECOND, last=(PIN + 6) * SECOND, passed=7 * SECOND
+    mode="ticking",
+    first=(PIN + 5) * SECOND,
+    last=(PIN + 6) * SECOND,
+    up=3600 * SECOND,
+    passed=7 * SECOND,
 )
-FIXED = Meanwhile(mode="fixed", first=PIN * SECOND, last=PIN * SECOND, passed=7 * SECOND)
+FIXED = Meanwhile(
+    mode="fixed", first=PIN * SECOND, last=PIN * SECOND, up=3600 * SECOND, passed=7 * SECOND
+)
 
 
 @pytest.mark.parametrize(

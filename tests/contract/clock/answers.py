@@ -12,7 +12,6 @@ COARSE = 0.011
 """How far the kernel's coarse clock, which files get their times from, may be behind."""
 STANDING = 4.0
 """Where the clock does not tick, files are as old as this or less, in the order they were made."""
-BOOTED = 3600
 READ_MEANWHILE = 0.02
 """How much nearer a deadline may come by reads between its making and its use, at 1 ms each."""
 LATE = 8.0
@@ -37,6 +36,8 @@ class Meanwhile:
     mode: Mode
     first: int
     last: int
+    up: int
+    """For how long this machine has run: no box seems to run longer, a whole second aside."""
     passed: int
     """Since the box was begun to be made, on this machine's monotonic clock."""
 
@@ -94,7 +95,7 @@ def _instant(kind: str, text: str, digits: int, meanwhile: Meanwhile) -> list[st
     first, last = meanwhile.first, meanwhile.last
     if kind == "started":
         # The kernel counts from its start, which is told as one before the pin, and never stands.
-        first, last = (PIN - BOOTED) * 10**9, PIN * 10**9 + meanwhile.passed
+        first, last = PIN * 10**9 - meanwhile.up - 10**9, PIN * 10**9 + meanwhile.passed
     elif meanwhile.mode == "ticking":
         first -= int(COARSE * 1e9)
     elif kind == "file":

@@ -131,7 +131,8 @@ def look(box: Box, mode: Mode, began: int, row: Row) -> Found:
     if len(looks) < 4:
         return Found([f"the clock was not told: {looks}"], passed / 1e9)
     most = time.monotonic_ns() - began
-    meanwhile = Meanwhile(mode=mode, first=looks[0], last=looks[-1], passed=most)
+    up = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    meanwhile = Meanwhile(mode=mode, first=looks[0], last=looks[-1], up=up, passed=most)
     found = [*wrong(said, row.says, meanwhile), *_axis(meanwhile, passed)]
     return Found(found, passed / 1e9)
 
