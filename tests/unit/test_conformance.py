@@ -80,7 +80,9 @@ def test_every_need_can_be_asked_for():
     needs = {need for c in all_checks() for need in c.needs}
     assert {"freeze", "snapshot", "memory", "disk: tmpfs"} <= needs
     for check in all_checks():
-        assert bool(lacks(check, able)) == bool(set(check.needs) - {"snapshot", "disk: watch", "still"})
+        assert bool(lacks(check, able)) == bool(
+            set(check.needs) - {"snapshot", "disk: watch", "still"}
+        )
 
 
 def test_checks_are_in_the_order_in_which_they_are_written_down():

@@ -2,16 +2,14 @@
 
 import asyncio
 import time
+from contextlib import suppress
 
 from tell import now, waits
 
 
 async def main() -> None:
-    with waits():
-        try:
-            await asyncio.wait_for(asyncio.sleep(20), 0.2)
-        except TimeoutError:
-            pass
+    with waits(), suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.sleep(20), 0.2)
     with waits():
         done = asyncio.Event()
         asyncio.get_running_loop().call_later(0.2, done.set)

@@ -2,6 +2,7 @@
 
 import signal
 import time
+from contextlib import suppress
 
 from tell import now, waits
 
@@ -14,16 +15,10 @@ def stop(number: int, frame: object) -> None:
 
 signal.signal(signal.SIGALRM, stop)
 signal.setitimer(signal.ITIMER_REAL, 0.2)
-with waits():
-    try:
-        time.sleep(20)
-    except TimeoutError:
-        pass
+with waits(), suppress(TimeoutError):
+    time.sleep(20)
 signal.alarm(1)
-with waits(1.0):
-    try:
-        signal.pause()
-    except TimeoutError:
-        pass
+with waits(1.0), suppress(TimeoutError):
+    signal.pause()
 with waits():
     signal.sigtimedwait([signal.SIGUSR1], 0.2)

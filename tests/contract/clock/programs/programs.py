@@ -4,6 +4,7 @@ import multiprocessing
 import queue
 import subprocess
 import time
+from contextlib import suppress
 
 from tell import now, waits
 
@@ -13,21 +14,15 @@ def told(answers: "multiprocessing.Queue[float]") -> None:
 
 
 def main() -> None:
-    with waits():
-        try:
-            subprocess.run(["sleep", "20"], timeout=0.2, check=False)
-        except subprocess.TimeoutExpired:
-            pass
+    with waits(), suppress(subprocess.TimeoutExpired):
+        subprocess.run(["sleep", "20"], timeout=0.2, check=False)
     with waits():
         multiprocessing.Semaphore(0).acquire(timeout=0.2)
     with waits():
         multiprocessing.Event().wait(0.2)
     answers: multiprocessing.Queue[float] = multiprocessing.Queue()
-    with waits():
-        try:
-            answers.get(timeout=0.2)
-        except queue.Empty:
-            pass
+    with waits(), suppress(queue.Empty):
+        answers.get(timeout=0.2)
     for method in ("fork", "spawn"):
         context = multiprocessing.get_context(method)
         answers = context.Queue()

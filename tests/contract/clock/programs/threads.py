@@ -2,6 +2,7 @@
 
 import queue
 import threading
+from contextlib import suppress
 
 from tell import waits
 
@@ -14,11 +15,8 @@ with waits():
 with waits():
     (lock := threading.Lock()).acquire()
     lock.acquire(timeout=0.2)
-with waits():
-    try:
-        queue.Queue().get(timeout=0.2)
-    except queue.Empty:
-        pass
+with waits(), suppress(queue.Empty):
+    queue.Queue().get(timeout=0.2)
 with waits():
     (timer := threading.Timer(0.2, print, [], {"end": ""})).start()
     timer.join()
