@@ -54,7 +54,6 @@ def certify(
 
     \b
     Examples:
-      stillroom certify my-task
       stillroom certify my-task --quick
       stillroom certify my-task --shifts 'user,year-*'
       stillroom certify --suite core --check
@@ -79,13 +78,12 @@ def certify(
     manifest = execute.manifest(trials, runtime)
     name = run_name("certify", suite or chosen[0].id, runtime)
     path = out or choose_out(options.RUNS, name, manifest, wanted=execute.total(trials))
-    plan = Plan(workers=jobs, retries=retries)
     with (
         ProgressObserver(quiet=quiet, named=lambda r: f"{r.task}: {r.agent}") as observer,
         OutFolder(path, manifest) as folder,
         options.world(runtime, observer) as world,
     ):
-        findings = execute.certify(trials, world, folder, plan)
+        findings = execute.certify(trials, world, folder, Plan(workers=jobs, retries=retries))
     pairs = zip(trials, findings, strict=True)
     settled = [shelf.settle(*pair, certificates, exclude=exclude) for pair in pairs]
     show_settled(settled, folder.results_path, as_json=as_json)
