@@ -8,14 +8,13 @@ import hashlib
 import os
 import stat
 import tarfile
-import time
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import upper
-from sandbox.runtime.freeze.axis import Axis
+from sandbox.runtime.freeze.axis import Axis, file_time_ns
 from sandbox.runtime.spec import BoxSpec, Snapshot
 
 WHITEOUT = ".wh."
@@ -133,7 +132,7 @@ class _Writer:
         self._left = self._most = most
         self._root = root
         self._axis = axis
-        self._real_ns = time.time_ns()
+        self._real_ns = file_time_ns()
         self._names: dict[tuple[int, int], str] = {}
         """Files with several names: the first that was written."""
 

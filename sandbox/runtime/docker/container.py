@@ -73,7 +73,7 @@ class Container:
         time_ns = int(seconds) * second
         if time_ns < axis.since_ns < time_ns + second:  # an archive has whole seconds only
             time_ns = axis.since_ns
-        return axis.shown_ns(time_ns, time.time_ns()) // second
+        return axis.shown_ns(time_ns, file_time_ns()) // second
 
     @property
     def tasks(self) -> int:

@@ -19,7 +19,7 @@ from docker.types import Mount
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.docker.engine import Engine, faults
 from sandbox.runtime.freeze import build, machine
-from sandbox.runtime.freeze.axis import Axis, start_ns
+from sandbox.runtime.freeze.axis import Axis, file_time_ns, start_ns
 from sandbox.runtime.lease import SUFFIX
 from sandbox.runtime.processors import Processors
 from sandbox.runtime.spec import BoxSpec
@@ -62,8 +62,8 @@ class Held:
         words = [PROGRAM, "init", "--at", str(axis.at_ns), "--mode", still.mode]
         if still.mode == "step":
             words += ["--step", str(still.step_ns)]
-        words += ["--mono0", str(axis.mono0_ns), "--real0", str(axis.real0_ns)]
-        words += ["--since", str(axis.since_ns)]
+        # What the kernel's clock said then, it finds itself: ours may be another, to us.
+        words += ["--mono0", str(axis.mono0_ns)]
         if still.seed is not None:
             words += ["--seed", str(still.seed)]
         if not still.aslr:
@@ -191,7 +191,7 @@ def _begin(spec: BoxSpec) -> Axis:
     """The axis of a box that is made now."""
     still = spec.still
     assert still is not None  # noqa: S101 - for the type checker
-    mono, real = time.monotonic_ns(), time.time_ns()
+    mono, real = time.monotonic_ns(), file_time_ns()
     return Axis(
         at_ns=start_ns(still, spec.snapshot),
         real0_ns=real,

@@ -9,7 +9,7 @@ from typing import Any
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.embedded import wire
 from sandbox.runtime.embedded.still import UPTIME_SECONDS
-from sandbox.runtime.freeze.axis import Axis, start_ns
+from sandbox.runtime.freeze.axis import Axis, file_time_ns, start_ns
 from sandbox.runtime.ready import readable
 from sandbox.runtime.spec import BoxSpec
 
@@ -19,8 +19,6 @@ THREADS = 4
 """Of the first process, which answer for the clock: two of them for programs from outside."""
 _SECOND = 1_000_000_000
 _SECONDS = 30.0
-_REALTIME_COARSE = 5
-"""What files are dated by; Python does not name it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +76,7 @@ class Birth:
 
     @classmethod
     def now(cls) -> "Birth":
-        real = time.clock_gettime_ns(_REALTIME_COARSE)
+        real = file_time_ns()
         # Some file systems know whole seconds only.
         return cls(real - real % _SECOND, time.clock_gettime_ns(time.CLOCK_BOOTTIME))
 

@@ -8,12 +8,11 @@ import os
 import socket
 import stat
 import tarfile
-import time
 from typing import Any
 
 from sandbox.runtime import folders
 from sandbox.runtime.embedded import kernel, privileges, spawn, still, wire
-from sandbox.runtime.freeze.axis import Axis
+from sandbox.runtime.freeze.axis import Axis, file_time_ns
 
 _PATH_BYTES = 4096
 _NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
@@ -149,7 +148,7 @@ def _add_one(tar: tarfile.TarFile, at: int, name: bytes, path: bytes, axis: Axis
     except FileNotFoundError:
         return False  # removed while we read: the box may be alive
     entry = tarfile.TarInfo(os.fsdecode(path))
-    when = axis.shown_ns(found.st_mtime_ns, time.time_ns()) if axis else found.st_mtime_ns
+    when = axis.shown_ns(found.st_mtime_ns, file_time_ns()) if axis else found.st_mtime_ns
     entry.mode, entry.mtime = stat.S_IMODE(found.st_mode), when // 1_000_000_000
     if stat.S_ISLNK(found.st_mode):
         entry.type, entry.linkname = tarfile.SYMTYPE, os.fsdecode(os.readlink(name, dir_fd=at))

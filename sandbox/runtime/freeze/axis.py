@@ -4,6 +4,7 @@ In the box this is done by the program that holds its clock (`native/axis.c`); t
 file times, which are the machine's, and has to come to the same.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -56,3 +57,12 @@ class Axis:
 def start_ns(still: Stillness, snapshot: Snapshot | None) -> int:
     """Where the clock of a new box starts: it never goes back behind what its files have seen."""
     return max(still.at_ns, (snapshot.clock_ns if snapshot else None) or still.at_ns)
+
+
+def file_time_ns() -> int:
+    """What the kernel dates files by, now: the clock that this process is shown may be another."""
+    fd = os.memfd_create("now", os.MFD_CLOEXEC)
+    try:
+        return os.fstat(fd).st_mtime_ns
+    finally:
+        os.close(fd)
