@@ -15,6 +15,7 @@ from sandbox.runtime import upper
 from sandbox.runtime.docker.channel import Channel
 from sandbox.runtime.docker.engine import CALL_SECONDS, Engine, faults
 from sandbox.runtime.docker.still import PROGRAM, TASKS, Held
+from sandbox.runtime.freeze.axis import file_time_ns
 
 GONE_SECONDS = 60.0
 USUAL_UMASK = 0o022
