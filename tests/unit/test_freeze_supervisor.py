@@ -224,7 +224,7 @@ def test_the_same_seed_gives_the_same_chance(still: Still) -> None:
     assert said[0] == said[1] != said[2]
 
 
-@pytest.mark.parametrize("looks", range(9))
+@pytest.mark.parametrize("looks", [*range(10), 30, 31, 32, 33])
 def test_a_program_starts_however_often_the_one_before_it_looked(still: Still, looks: int) -> None:
     """The loader's look at a fresh library is before the clock of the new program is frozen."""
     said = subprocess.run(["ldd", "/bin/ls"], capture_output=True, text=True, check=True).stdout
@@ -253,3 +253,11 @@ def test_a_program_that_hides_is_frozen_by_a_supervisor_without_rights(
     )
     assert done.returncode == 0, done.stderr
     assert all(AT <= seen <= AT + SLACK for seen in json.loads(done.stdout))
+
+
+def test_processes_with_the_same_command_draw_nothing_alike(still: Still) -> None:
+    asked = "import os, sys; print(os.getrandom(48).hex())"
+    loop = "for i in 1 2 3 4; do $0 -I -c '" + asked + "'; done"
+    said = still("sh", "-c", loop, CPYTHON, options=("--seed", "7")).stdout.split()
+    words = [line[i : i + 16] for line in said for i in range(0, 96, 16)]
+    assert len(words) == len(set(words)) == 24

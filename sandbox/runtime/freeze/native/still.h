@@ -60,6 +60,7 @@ int thaw_deadline(int64_t *sec, int64_t *nsec); /* 1 when it was changed */
 struct vdso {
     uint8_t image[VDSO_MOST]; /* as every process is to have it */
     uint64_t detour;          /* the kernel's own clock_gettime, in there; 0 when it was not kept */
+    size_t from, to;          /* what has to be written of it */
     size_t size;              /* 0: this kernel maps none, so nothing has to be hidden */
 };
 int vdso_prepare(struct vdso *vdso); /* 0, or -errno */

@@ -50,7 +50,8 @@ __asm__(".pushsection .rodata\n.balign 16\nswift:\n"
         "swift_real0: .quad 0\nswift_at: .quad 0\nswift_ticking: .quad 0\nswift_clock: .quad 0\n"
         "swift_end:\n.popsection\n");
 
-#define BEFORE_IT_PAYS 3
+#define BEFORE_IT_PAYS 8
+#define WHEN_UNKNOWN 32 /* not seen to start: in the loader still, or another one's child */
 #define SITE 7   /* mov $nr, %eax; syscall */
 #define THUNK 32 /* one for each site that was met */
 #define THUNKS 4
@@ -181,7 +182,8 @@ void swift_consider(const struct seccomp_notif *asked) {
     uint32_t *count = &asked_before[slot_of((pid_t)asked->pid)].count;
     if (++*count % BEFORE_IT_PAYS) return;
     /* Rarely again for one that cannot: it may ask from elsewhere, or have become alone. */
-    if (*count > BEFORE_IT_PAYS && *count % (BEFORE_IT_PAYS * 64)) return;
+    if (*count > BEFORE_IT_PAYS && *count != WHEN_UNKNOWN && *count % (BEFORE_IT_PAYS * 64)) return;
+    if (*count < WHEN_UNKNOWN && !asked_before[slot_of((pid_t)asked->pid)].vdso_at) return;
     if (!make_swift((pid_t)asked->pid, (uint32_t)asked->data.nr, asked->data.instruction_pointer))
         *count = BEFORE_IT_PAYS - 1; /* its other ways of asking are soon seen */
 }
