@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -261,3 +262,51 @@ def test_processes_with_the_same_command_draw_nothing_alike(still: Still) -> Non
     said = still("sh", "-c", loop, CPYTHON, options=("--seed", "7")).stdout.split()
     words = [line[i : i + 16] for line in said for i in range(0, 96, 16)]
     assert len(words) == len(set(words)) == 24
+
+
+@pytest.mark.parametrize("mode", ["ticking", "fixed", "step"])
+def test_what_only_the_kernel_dates_is_no_older_box_s_date(
+    still: Still, tmp_path: Path, mode: str
+) -> None:
+    """An image's files were unpacked in what is the box's future; their own dates they keep."""
+    (tmp_path / "old").touch()
+    os.utime(tmp_path / "old", (10**9, 10**9))
+    meant = (AT + 10**7) * NANO  # between the box's present and the machine's
+    (tmp_path / "meant").touch()
+    os.utime(tmp_path / "meant", ns=(meant, meant))
+    since = ("--since", str(time.time_ns()))
+    for code in (
+        "seen = [os.stat(n) for n in ['old'] * 40 + ['meant'] + ['/dev/null'] * 3]\n"
+        "print(*[f'{s.st_mtime} {s.st_ctime}' for s in seen], sep='\\n')",
+        "import subprocess as s\n"
+        "s.run(['stat', '-c', '%.9Y %.9Z %W'] + ['old'] * 40 + ['meant'] + ['/dev/null'] * 3)",
+    ):
+        asked = [CPYTHON, "-I", "-c", "import os\n" + code]
+        lines = [
+            [*map(float, w.split())]
+            for w in still(*asked, mode=mode, options=since).stdout.splitlines()
+        ]
+        *old, kept, null, _, _ = lines
+        assert {s[0] for s in old} == {10.0**9}
+        assert kept[0] == meant / NANO
+        assert [t for s in [*old, kept] for t in s[1:] if t and not AT - 5 <= t <= AT] == []
+        assert [t for s in lines[-3:] for t in s if t and not AT - 5 <= t <= AT + SLACK] == []
+
+
+def test_a_program_that_looks_often_does_so_by_itself(still: Still) -> None:
+    code = (
+        "def libc():\n"
+        "    entries = iter(open('/proc/self/smaps'))\n"
+        "    found = next(e.split() for e in entries if ' r-xp ' in e and '/libc.' in e)\n"
+        "    dirty = next(int(e.split()[1]) for e in entries if e.startswith('Private_Dirty'))\n"
+        "    return int(found[0].split('-')[1], 16), dirty\n"
+        "end, before = libc(); m = open('/proc/self/mem', 'rb', 0); m.seek(end - 640)\n"
+        "room = not any(m.read(640))\n"
+        "[os.stat('/') for _ in range(200)]\nprint(json.dumps([room, before, libc()[1]]))"
+    )
+    seen = python(still, code)
+    assert isinstance(seen, list)
+    room, before, after = seen
+    if not room and not before:
+        pytest.skip("this machine's C library leaves no room for it")
+    assert after

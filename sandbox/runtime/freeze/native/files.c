@@ -182,6 +182,10 @@ static int certain(const struct question *q, int error) {
            (error == ENOENT || error == ENOTDIR || error == ELOOP);
 }
 
+/* Devices, pipes and sockets come from no archive: nobody meant their times. */
+static int made_here(uint32_t mode) { return !S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode); }
+
+/* swift.c does the same. */
 static void freeze_times(const struct question *q, void *found) {
     int64_t sec, nsec, now = clock_real();
     if (q->extended) {
@@ -189,7 +193,7 @@ static void freeze_times(const struct question *q, void *found) {
         struct statx_time *times[] = {&x->atime, &x->btime, &x->ctime, &x->mtime};
         for (int i = 0; i < 4; i++) {
             sec = times[i]->sec, nsec = times[i]->nsec;
-            freeze_file_time(&sec, &nsec, now);
+            freeze_file_time(&sec, &nsec, now, i == 1 || i == 2 || made_here(x->mode));
             times[i]->sec = sec, times[i]->nsec = (uint32_t)nsec;
         }
         return;
@@ -198,7 +202,7 @@ static void freeze_times(const struct question *q, void *found) {
     struct timespec *times[] = {&s->st_atim, &s->st_mtim, &s->st_ctim};
     for (int i = 0; i < 3; i++) {
         sec = times[i]->tv_sec, nsec = times[i]->tv_nsec;
-        freeze_file_time(&sec, &nsec, now);
+        freeze_file_time(&sec, &nsec, now, i == 2 || made_here(s->st_mode));
         times[i]->tv_sec = sec, times[i]->tv_nsec = nsec;
     }
 }

@@ -95,7 +95,9 @@ struct statx_time {
     int32_t reserved;
 };
 struct kernel_statx { /* struct statx; musl and old glibc lack the name */
-    uint8_t before_times[64];
+    uint8_t before_mode[28];
+    uint16_t mode;
+    uint8_t before_times[34];
     struct statx_time atime, btime, ctime, mtime;
     uint8_t after_times[128];
 };

@@ -52,7 +52,8 @@ int64_t clock_real(void);
 int64_t clock_mono(void);
 int64_t frozen_now(void);  /* a read: in step mode the next one is later */
 int64_t frozen_peek(void); /* not a read */
-void freeze_file_time(int64_t *sec, int64_t *nsec, int64_t real_now);
+/* `kernels`: nobody can have meant it, for only the kernel sets this one */
+void freeze_file_time(int64_t *sec, int64_t *nsec, int64_t real_now, int kernels);
 int thaw_deadline(int64_t *sec, int64_t *nsec); /* 1 when it was changed */
 
 /* vdso.c */
