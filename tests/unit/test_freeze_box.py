@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -51,9 +52,9 @@ def in_box(built: Programs, script: str, *options: str) -> subprocess.CompletedP
 
 def test_the_program_is_process_2_and_frozen(built: Programs) -> None:
     said = in_box(built, "echo $$; date +%s; exit 5")
-    number, time = said.stdout.split()
+    number, at = said.stdout.split()
     assert (number, said.returncode) == ("2", 5)
-    assert AT <= int(time) <= AT + SLACK
+    assert AT <= int(at) <= AT + SLACK
 
 
 def test_orphans_are_reaped(built: Programs) -> None:
@@ -98,25 +99,51 @@ def test_no_descriptor_sends_the_guarded_process_a_signal(built: Programs) -> No
 
 def test_a_program_from_outside_joins_and_is_frozen(built: Programs) -> None:
     """From the box's namespaces, not from its processes: those have a supervisor already."""
+    script = 'date +%s; kill -9 2 || echo refused; "$0" join -- true; echo $?'
+    said = joined(built, ["sh", "-c", "echo up; read end"], script)
+    at, refused, again = said.stdout.split()
+    assert AT <= int(at) <= AT + SLACK
+    assert (refused, again) == ("refused", "125")
+
+
+KNOCK = """
+import socket, threading
+def knock():
+    while True:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+            door.connect("\\0stillroom")
+            while door.recv(4096): pass
+for _ in range(48): threading.Thread(target=knock, daemon=True).start()
+print("up", flush=True)
+input()
+"""
+
+
+def test_the_boxs_programs_do_not_keep_the_door_busy(built: Programs) -> None:
+    began = time.monotonic()
+    said = joined(built, [sys.executable, "-I", "-c", KNOCK], "date +%s", times=4)
+    assert [AT <= int(s) <= AT + SLACK for s in said.stdout.split()] == [True] * 4
+    assert time.monotonic() - began < 6, "they waited for the knockers' patience to end"
+
+
+def joined(
+    built: Programs, inside: list[str], script: str, times: int = 1
+) -> subprocess.CompletedProcess[str]:
+    """What `script` says that has come from outside into a box where `inside` runs and says "up"."""
     box = [*NAMESPACE, str(built.still), "init", "--at", str(AT * NANO), "--guard", "--"]
     with subprocess.Popen(
-        [*box, "sh", "-c", "echo up; read end"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [*box, *inside], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as running:
         assert running.stdin
         assert running.stdout
         assert running.stdout.readline() == "up\n"
-        inside = descendant(running.pid, 2)
-        enter = ["nsenter", "--target", str(inside), "--user", "--pid", "--net", "--mount"]
-        script = 'date +%s; kill -9 2 || echo refused; "$0" join -- true; echo $?'
-        joins = [*enter, str(built.still), "join", "--", "sh", "-c", script, str(built.still)]
-        said = subprocess.run(joins, capture_output=True, text=True, timeout=30, check=False)
+        process = str(descendant(running.pid, 2))
+        enter = ["nsenter", "--target", process, "--user", "--pid", "--net", "--mount"]
+        once = [*enter, str(built.still), "join", "--", "sh", "-c", script, str(built.still)]
+        again = ["sh", "-c", f'for i in {"x " * times}; do "$@"; done', "sh", *once]
+        said = subprocess.run(again, capture_output=True, text=True, timeout=60, check=False)
         running.stdin.close()
-    time, refused, again = said.stdout.split()
-    assert AT <= int(time) <= AT + SLACK
-    assert (refused, again) == ("refused", "125")
+    return said
 
 
 def descendant(pid: int, generations: int) -> int:

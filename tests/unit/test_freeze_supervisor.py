@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -224,7 +225,7 @@ def test_the_same_seed_gives_the_same_chance(still: Still) -> None:
     assert said[0] == said[1] != said[2]
 
 
-@pytest.mark.parametrize("looks", range(9))
+@pytest.mark.parametrize("looks", [*range(10), 30, 31, 32, 33])
 def test_a_program_starts_however_often_the_one_before_it_looked(still: Still, looks: int) -> None:
     """The loader's look at a fresh library is before the clock of the new program is frozen."""
     said = subprocess.run(["ldd", "/bin/ls"], capture_output=True, text=True, check=True).stdout
@@ -253,3 +254,63 @@ def test_a_program_that_hides_is_frozen_by_a_supervisor_without_rights(
     )
     assert done.returncode == 0, done.stderr
     assert all(AT <= seen <= AT + SLACK for seen in json.loads(done.stdout))
+
+
+def test_processes_with_the_same_command_draw_nothing_alike(still: Still) -> None:
+    asked = "import os, sys; print(os.getrandom(48).hex())"
+    loop = "for i in 1 2 3 4; do $0 -I -c '" + asked + "'; done"
+    said = still("sh", "-c", loop, CPYTHON, options=("--seed", "7")).stdout.split()
+    words = [line[i : i + 16] for line in said for i in range(0, 96, 16)]
+    assert len(words) == len(set(words)) == 24
+
+
+@pytest.mark.parametrize("mode", ["ticking", "fixed", "step"])
+def test_what_only_the_kernel_dates_is_no_older_box_s_date(
+    still: Still, tmp_path: Path, mode: str
+) -> None:
+    """An image's files were unpacked in what is the box's future; their own dates they keep."""
+    (tmp_path / "old").touch()
+    os.utime(tmp_path / "old", (10**9, 10**9))
+    meant = (AT + 10**7) * NANO  # between the box's present and the machine's
+    (tmp_path / "meant").touch()
+    os.utime(tmp_path / "meant", ns=(meant, meant))
+    since = ("--since", str(time.time_ns()))
+    for code in (
+        (
+            "seen = [os.stat(n) for n in ['old'] * 40 + ['meant'] + ['/dev/null'] * 3]\n"
+            "print(*[f'{s.st_mtime} {s.st_ctime}' for s in seen], sep='\\n')"
+        ),
+        (
+            "import subprocess as s\n"
+            "s.run(['stat', '-c', '%.9Y %.9Z %W'] + ['old'] * 40 + ['meant'] + ['/dev/null'] * 3)"
+        ),
+    ):
+        asked = [CPYTHON, "-I", "-c", "import os\n" + code]
+        lines = [
+            [*map(float, w.split())]
+            for w in still(*asked, mode=mode, options=since).stdout.splitlines()
+        ]
+        *old, kept = lines[:-3]
+        assert {s[0] for s in old} == {10.0**9}
+        assert kept[0] == meant / NANO
+        assert [t for s in [*old, kept] for t in s[1:] if t and not AT - 5 <= t <= AT] == []
+        assert [t for s in lines[-3:] for t in s if t and not AT - 5 <= t <= AT + SLACK] == []
+
+
+def test_a_program_that_looks_often_does_so_by_itself(still: Still) -> None:
+    code = (
+        "def libc():\n"
+        "    entries = iter(open('/proc/self/smaps'))\n"
+        "    found = next(e.split() for e in entries if ' r-xp ' in e and '/libc.' in e)\n"
+        "    dirty = next(int(e.split()[1]) for e in entries if e.startswith('Private_Dirty'))\n"
+        "    return int(found[0].split('-')[1], 16), dirty\n"
+        "end, before = libc(); m = open('/proc/self/mem', 'rb', 0); m.seek(end - 640)\n"
+        "room = not any(m.read(640))\n"
+        "[os.stat('/') for _ in range(200)]\nprint(json.dumps([room, before, libc()[1]]))"
+    )
+    seen = python(still, code)
+    assert isinstance(seen, list)
+    room, before, after = seen
+    if not room and not before:
+        pytest.skip("this machine's C library leaves no room for it")
+    assert after

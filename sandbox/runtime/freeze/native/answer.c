@@ -35,7 +35,8 @@ static int dress(pid_t tid) {
     if (!at && vdso.size) return 0;
     int fd = open_proc(tid, "mem", O_RDWR);
     if (fd < 0) return -1;
-    if (at && pwrite(fd, vdso.image, vdso.size, (off_t)at) != (ssize_t)vdso.size) bad = -1;
+    size_t size = vdso.to - vdso.from;
+    if (at && pwrite(fd, vdso.image + vdso.from, size, (off_t)(at + vdso.from)) != (ssize_t)size) bad = -1;
     if (random && settings.seeded) {
         uint8_t bytes[16];
         random_begin(tid, bytes);

@@ -34,10 +34,13 @@ static void split(__int128 t, int64_t *sec, int64_t *nsec) {
     if (*nsec < 0) *nsec += NANO, --*sec;
 }
 
-void freeze_file_time(int64_t *sec, int64_t *nsec, int64_t real_now) {
+void freeze_file_time(int64_t *sec, int64_t *nsec, int64_t real_now, int kernels) {
     __int128 t = (__int128)*sec * NANO + *nsec;
     /* Others were set by somebody who meant them: utimes, an archive, the image. */
-    if (t < settings.since || t > (__int128)real_now + NANO) return;
+    if (t > (__int128)real_now + NANO) return;
+    /* An image unpacked in what is the box's future: as old as the box. */
+    if (t < settings.since && kernels && t > settings.at) t = settings.since;
+    if (t < settings.since) return;
     __int128 age = t - settings.real0;
     if (settings.mode != TICKING)
         /* In order, and never in the future of a clock that does not move. */

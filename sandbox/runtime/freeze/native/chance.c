@@ -27,7 +27,9 @@ static uint64_t fresh_state(pid_t tid) {
     for (int i = 0; i < n; i++) hash = (hash ^ line[i]) * 1099511628211ULL;
     uint32_t slot = (uint32_t)(hash % STREAMS);
     if (commands[slot].command != hash) commands[slot].command = hash, commands[slot].count = 0;
-    return hash + ++commands[slot].count * 0x9e3779b97f4a7c15ULL;
+    /* Mixed, and not by the constant of a draw: the next one would draw what this one did, by one on. */
+    uint64_t key = hash ^ ++commands[slot].count * 0xd6e8feb86659fd93ULL;
+    return draw(&key);
 }
 
 static uint64_t *stream_of(pid_t tid, int starts) {

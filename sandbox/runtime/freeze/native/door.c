@@ -3,7 +3,8 @@
  * and needs no file. It is told the settings, installs the same filter, and hands its listener over.
  *
  * A box's program that knocks gains nothing: it has a listener above it already, so the kernel gives
- * it no second one, and whatever else it hands over is closed. */
+ * it no second one, and whatever else it hands over is closed. Nor does it keep others out: it gives
+ * way to whoever comes. */
 #define _GNU_SOURCE
 #include "still.h"
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -70,7 +72,52 @@ int receive_listener(int socket) {
 struct guest {
     int socket;
     int64_t until;
+    int frozen;
 };
+
+/* -1: a kernel that does not say (before Linux 5.9), or there is none. */
+static long filters_of(pid_t tid) {
+    char text[4096];
+    int n = read_proc(tid, "status", text, sizeof text - 1);
+    text[n > 0 ? n : 0] = 0;
+    return proc_number(text, "\nSeccomp_filters:\t", 10, -1);
+}
+
+/* Whether it is one of the box's programs: it has all of our filters, and ours on top. One from
+ * outside has as many as we, and is told apart by nothing if it has more. */
+static int is_frozen(int socket) {
+    static long ours;
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size)) return 1;
+    if (peer.pid <= 0) return 0; /* of a namespace that is not below ours */
+    shared_lock();
+    if (!ours) ours = filters_of((pid_t)syscall(SYS_gettid)) + 1;
+    long theirs = filters_of(peer.pid) + 1;
+    shared_unlock();
+    return ours && (!theirs || theirs > ours);
+}
+
+/* Where the next guest goes; -1: a full room takes nobody in for now. */
+static int place_for_one(const struct guest *guests, int count) {
+    if (count < WAITING) return count;
+    for (int i = 0; i < count; i++)
+        if (guests[i].frozen) return i;
+    return -1;
+}
+
+/* One more in the room, or none. Returns how many there are. */
+static int receive_guest(int door, const struct settings *told, struct guest *guests, int count) {
+    int socket = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int place = place_for_one(guests, count);
+    if (socket < 0 || place < 0 || send(socket, told, sizeof *told, MSG_NOSIGNAL) != (ssize_t)sizeof *told) {
+        if (socket >= 0) close(socket);
+        return count;
+    }
+    if (place < count) close(guests[place].socket);
+    guests[place] = (struct guest){socket, clock_mono() + PATIENCE, is_frozen(socket)};
+    return place < count ? count : count + 1;
+}
 
 static void let_in(int socket) {
     struct ucred peer;
@@ -96,8 +143,8 @@ static void *doorkeeper(void *argument) {
     told.at = told.mono0 = told.real0 = told.since = 0, told.seed = 0;
     for (;;) {
         struct pollfd ready[WAITING + 1];
-        /* A negative descriptor is passed over: a full room takes nobody in for now. */
-        ready[0] = (struct pollfd){count < WAITING ? door : -1, POLLIN, 0};
+        /* A negative descriptor is passed over. */
+        ready[0] = (struct pollfd){place_for_one(guests, count) < 0 ? -1 : door, POLLIN, 0};
         for (int i = 0; i < count; i++) ready[i + 1] = (struct pollfd){guests[i].socket, POLLIN, 0};
         int n = poll(ready, (nfds_t)count + 1, count ? 500 : -1);
         if (n < 0 && errno != EINTR) give_up("at the door");
@@ -109,12 +156,7 @@ static void *doorkeeper(void *argument) {
             close(guests[i].socket);
             guests[i] = guests[--count];
         }
-        if (!(ready[0].revents & POLLIN)) continue;
-        int socket = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (socket < 0) continue;
-        if (send(socket, &told, sizeof told, MSG_NOSIGNAL) == (ssize_t)sizeof told)
-            guests[count++] = (struct guest){socket, now + PATIENCE};
-        else close(socket);
+        if (ready[0].revents & POLLIN) count = receive_guest(door, &told, guests, count);
     }
     return NULL;
 }

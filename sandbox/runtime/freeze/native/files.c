@@ -132,14 +132,31 @@ static long look(int dirfd, const char *name, int flags, const struct question *
                        : syscall(SYS_newfstatat, dirfd, name, found, flags);
 }
 
-/* Its descriptor, borrowed: cheaper than its name in /proc. -2 when that is not to be had. */
-static long look_at_descriptor(const struct question *q, int flags, void *found) {
-    int process = (int)syscall(NR_pidfd_open, q->tid, 0);
-    if (process < 0) return -2;
-    int fd = (int)syscall(NR_pidfd_getfd, process, q->dirfd, 0);
-    close(process);
+/* The last asker, who is mostly the next one too. It cannot come to mean another: what is held
+ * stands for the one that has ended, and then gives nothing. */
+static int borrow(pid_t tid, int theirs) {
+    static pid_t last;
+    static int process = -1;
+    for (int again = 0; again < 2; again++) {
+        if (last != tid || again) {
+            if (process >= 0) close(process);
+            process = (int)syscall(NR_pidfd_open, tid, 0);
+            if (process < 0) process = (int)syscall(NR_pidfd_open, tid, PIDFD_THREAD);
+            last = tid;
+        }
+        int fd = process < 0 ? -1 : (int)syscall(NR_pidfd_getfd, process, theirs, 0);
+        if (fd >= 0 || (process >= 0 && errno == EBADF)) return fd;
+    }
+    return -1;
+}
+
+/* Its descriptor, borrowed: cheaper than its name in /proc, and as good to everybody, since what is
+ * open was allowed when it was opened. -2 when that is not to be had. */
+static long look_at_descriptor(const struct question *q, void *found) {
+    int fd = borrow(q->tid, q->dirfd);
     if (fd < 0) return -2;
-    long result = look(fd, "", flags | AT_EMPTY_PATH, q, found);
+    int flags = (q->flags & ~AT_SYMLINK_NOFOLLOW) | AT_EMPTY_PATH;
+    long result = q->extended ? look(fd, "", flags, q, found) : syscall(SYS_fstat, fd, found);
     int error = errno;
     close(fd);
     errno = error;
@@ -150,10 +167,6 @@ static long look_up(const struct question *q, int by_descriptor, void *found) {
     char name[4200];
     int flags = q->flags & ~AT_EMPTY_PATH;
     if (by_descriptor) flags &= ~AT_SYMLINK_NOFOLLOW; /* what it shows is a link of /proc's */
-    if (by_descriptor && q->dirfd != AT_FDCWD) {
-        long result = look_at_descriptor(q, flags, found);
-        if (result != -2) return result;
-    }
     int anywhere = full_name(q, by_descriptor, name);
     if (!rooted || anywhere || same_root(q->tid)) return look(AT_FDCWD, name, flags, q, found);
     int fd = open_in_root(q);
@@ -169,6 +182,10 @@ static int certain(const struct question *q, int error) {
            (error == ENOENT || error == ENOTDIR || error == ELOOP);
 }
 
+/* Devices, pipes and sockets come from no archive: nobody meant their times. */
+static int made_here(uint32_t mode) { return !S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode); }
+
+/* swift.c does the same. */
 static void freeze_times(const struct question *q, void *found) {
     int64_t sec, nsec, now = clock_real();
     if (q->extended) {
@@ -176,7 +193,7 @@ static void freeze_times(const struct question *q, void *found) {
         struct statx_time *times[] = {&x->atime, &x->btime, &x->ctime, &x->mtime};
         for (int i = 0; i < 4; i++) {
             sec = times[i]->sec, nsec = times[i]->nsec;
-            freeze_file_time(&sec, &nsec, now);
+            freeze_file_time(&sec, &nsec, now, i == 1 || i == 2 || made_here(x->mode));
             times[i]->sec = sec, times[i]->nsec = (uint32_t)nsec;
         }
         return;
@@ -185,7 +202,7 @@ static void freeze_times(const struct question *q, void *found) {
     struct timespec *times[] = {&s->st_atim, &s->st_mtim, &s->st_ctim};
     for (int i = 0; i < 3; i++) {
         sec = times[i]->tv_sec, nsec = times[i]->tv_nsec;
-        freeze_file_time(&sec, &nsec, now);
+        freeze_file_time(&sec, &nsec, now, i == 2 || made_here(s->st_mode));
         times[i]->tv_sec = sec, times[i]->tv_nsec = nsec;
     }
 }
@@ -203,11 +220,16 @@ void answer_stat(int listener, const struct seccomp_notif *asked, struct answer 
     int by_descriptor = !q.path[0];
     if (by_descriptor && !(q.flags & AT_EMPTY_PATH)) return;
     if (q.dirfd < 0 && q.dirfd != AT_FDCWD && q.path[0] != '/') return;
-    int lowered = creds_mixed() ? creds_assume(q.tid) : 0;
-    if (lowered < 0) return;
-    long result = look_up(&q, by_descriptor, &found);
+    long result = by_descriptor && q.dirfd != AT_FDCWD ? look_at_descriptor(&q, &found) : -2;
+    if (result == -2) {
+        int lowered = creds_mixed() ? creds_assume(q.tid) : 0;
+        if (lowered < 0) return;
+        result = look_up(&q, by_descriptor, &found);
+        int lookups = errno;
+        if (lowered) creds_leave();
+        errno = lookups;
+    }
     int error = errno;
-    if (lowered) creds_leave();
     /* Has the caller ended? Then its number may be another's, and what we saw too. */
     if (!still_asked(listener, asked->id)) return;
     if (result) {

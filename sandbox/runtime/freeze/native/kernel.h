@@ -63,6 +63,7 @@ struct sock_fprog {
 #define NR_futex_wait 455
 #define NR_openat2 437
 #define NR_pidfd_open 434
+#define PIDFD_THREAD 0200 /* O_EXCL; Linux 6.9 */
 #define NR_pidfd_getfd 438
 #define NR_pidfd_send_signal 424
 #define NR_process_madvise 440
@@ -94,7 +95,9 @@ struct statx_time {
     int32_t reserved;
 };
 struct kernel_statx { /* struct statx; musl and old glibc lack the name */
-    uint8_t before_times[64];
+    uint8_t before_mode[28];
+    uint16_t mode;
+    uint8_t before_times[34];
     struct statx_time atime, btime, ctime, mtime;
     uint8_t after_times[128];
 };
@@ -109,6 +112,7 @@ struct cap_data {
 #define CAP_VERSION_3 0x20080522U
 #define CAP_DAC_OVERRIDE 1
 #define CAP_DAC_READ_SEARCH 2
+#define SECBIT_NO_FIXUP 4 /* SECBIT_NO_SETUID_FIXUP */
 #define CAP_SETPCAP 8
 #define CAP_SYS_PTRACE 19
 #define CAP_SYS_ADMIN 21

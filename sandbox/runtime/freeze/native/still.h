@@ -52,7 +52,8 @@ int64_t clock_real(void);
 int64_t clock_mono(void);
 int64_t frozen_now(void);  /* a read: in step mode the next one is later */
 int64_t frozen_peek(void); /* not a read */
-void freeze_file_time(int64_t *sec, int64_t *nsec, int64_t real_now);
+/* `kernels`: nobody can have meant it, for only the kernel sets this one */
+void freeze_file_time(int64_t *sec, int64_t *nsec, int64_t real_now, int kernels);
 int thaw_deadline(int64_t *sec, int64_t *nsec); /* 1 when it was changed */
 
 /* vdso.c */
@@ -60,6 +61,7 @@ int thaw_deadline(int64_t *sec, int64_t *nsec); /* 1 when it was changed */
 struct vdso {
     uint8_t image[VDSO_MOST]; /* as every process is to have it */
     uint64_t detour;          /* the kernel's own clock_gettime, in there; 0 when it was not kept */
+    size_t from, to;          /* what has to be written of it */
     size_t size;              /* 0: this kernel maps none, so nothing has to be hidden */
 };
 int vdso_prepare(struct vdso *vdso); /* 0, or -errno */

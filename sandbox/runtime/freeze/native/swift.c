@@ -16,21 +16,27 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
-extern const uint8_t swift[], swift_end[], swift_cookie[], swift_since[], swift_since_sec[],
+extern const uint8_t swift[], swift_end[], swift_cookie[], swift_since[], 
     swift_real0[], swift_at[], swift_ticking[], swift_clock[];
 /* In: the call's number in rax and its arguments; out: as the system call leaves things. */
 __asm__(".pushsection .rodata\n.balign 16\nswift:\n"
         " push %r9\n push %rax\n mov swift_cookie(%rip), %r9\n syscall\n pop %rcx\n pop %r9\n"
         " test %rax, %rax\n jne 9f\n"
         " push %rbx\n push %rbp\n push %rdi\n push %rsi\n push %rdx\n push %r8\n push %r9\n push %r10\n"
-        " sub $32, %rsp\n movq $0, 16(%rsp)\n"
+        " sub $48, %rsp\n movq $0, 16(%rsp)\n"
         /* rbx: the first of ebp times, each seconds and nanoseconds in 16 bytes */
-        " mov $3, %ebp\n lea 72(%rsi), %rbx\n cmp $6, %ecx\n jbe 1f\n"
-        " lea 72(%rdx), %rbx\n cmp $262, %ecx\n je 1f\n"
-        " mov $4, %ebp\n lea 64(%r8), %rbx\n"
-        "1: mov (%rbx), %rax\n cmp swift_since_sec(%rip), %rax\n jl 8f\n"
-        " mov $9000000000, %rcx\n cmp %rcx, %rax\n jg 8f\n" /* as nanoseconds too much for 64 bits */
-        " imul $1000000000, %rax, %rax\n add 8(%rbx), %rax\n cmp swift_since(%rip), %rax\n jl 8f\n"
+        " mov $3, %ebp\n mov $0x2, %r9d\n lea 72(%rsi), %rbx\n cmp $6, %ecx\n jbe 6f\n"
+        " lea 72(%rdx), %rbx\n cmp $262, %ecx\n je 6f\n"
+        " mov $4, %ebp\n mov $0xc, %r9d\n lea 64(%r8), %rbx\n movzwl -36(%rbx), %eax\n jmp 7f\n"
+        "6: mov -48(%rbx), %eax\n"
+        /* at 32(%rsp): by bits, at which of ebp's values only the kernel sets that time */
+        "7: and $0xf000, %eax\n cmp $0x8000, %eax\n je 7f\n cmp $0x4000, %eax\n je 7f\n"
+        " cmp $0xa000, %eax\n je 7f\n mov $0x1e, %r9d\n7: mov %r9, 32(%rsp)\n"
+        "1: mov (%rbx), %rax\n mov $9000000000, %rcx\n cmp %rcx, %rax\n jg 8f\n"
+        " neg %rcx\n cmp %rcx, %rax\n jl 8f\n" /* as nanoseconds too much for 64 bits */
+        " imul $1000000000, %rax, %rax\n add 8(%rbx), %rax\n cmp swift_since(%rip), %rax\n jge 6f\n"
+        " cmp swift_at(%rip), %rax\n jle 8f\n mov 32(%rsp), %ecx\n bt %ebp, %ecx\n jnc 8f\n"
+        " mov swift_since(%rip), %rax\n6:\n"
         /* the real now and a second, asked of the kernel's own code, once */
         " cmpq $0, 16(%rsp)\n jne 2f\n"
         " mov %rax, 24(%rsp)\n xor %edi, %edi\n mov %rsp, %rsi\n call *swift_clock(%rip)\n"
@@ -44,17 +50,18 @@ __asm__(".pushsection .rodata\n.balign 16\nswift:\n"
         " test %rdx, %rdx\n jns 5f\n add %rcx, %rdx\n dec %rax\n"
         "5: mov %rax, (%rbx)\n mov %rdx, 8(%rbx)\n"
         "8: add $16, %rbx\n dec %ebp\n jne 1b\n"
-        " add $32, %rsp\n pop %r10\n pop %r9\n pop %r8\n pop %rdx\n pop %rsi\n pop %rdi\n pop %rbp\n"
+        " add $48, %rsp\n pop %r10\n pop %r9\n pop %r8\n pop %rdx\n pop %rsi\n pop %rdi\n pop %rbp\n"
         " pop %rbx\n xor %eax, %eax\n9: ret\n"
-        ".balign 8\nswift_cookie: .quad 0\nswift_since: .quad 0\nswift_since_sec: .quad 0\n"
+        ".balign 8\nswift_cookie: .quad 0\nswift_since: .quad 0\n"
         "swift_real0: .quad 0\nswift_at: .quad 0\nswift_ticking: .quad 0\nswift_clock: .quad 0\n"
-        "swift_end:\n.popsection\n");
+        "swift_end:\n.org swift + 448\n.popsection\n"); /* what TAIL has room for, or it is no assembly */
 
-#define BEFORE_IT_PAYS 3
+#define BEFORE_IT_PAYS 8
+#define WHEN_UNKNOWN 32 /* not seen to start: in the loader still, or another one's child */
 #define SITE 7   /* mov $nr, %eax; syscall */
 #define THUNK 32 /* one for each site that was met */
 #define THUNKS 4
-#define TAIL 576 /* the code, then the thunks; ends where the mapping ends */
+#define TAIL 640 /* the code, then the thunks; ends where the mapping ends */
 
 static struct {
     pid_t tid;
@@ -123,11 +130,9 @@ static void put(uint8_t *tail, const uint8_t *where, int64_t value) {
 }
 
 static void fill_in(uint8_t *tail, uint64_t vdso_at) {
-    int64_t second = settings.since / NANO - (settings.since % NANO < 0);
     memcpy(tail, swift, (size_t)(swift_end - swift));
     put(tail, swift_cookie, (int64_t)settings.cookie);
     put(tail, swift_since, settings.since);
-    put(tail, swift_since_sec, second);
     put(tail, swift_real0, settings.real0);
     put(tail, swift_at, settings.at);
     put(tail, swift_ticking, settings.mode == TICKING);
@@ -181,7 +186,8 @@ void swift_consider(const struct seccomp_notif *asked) {
     uint32_t *count = &asked_before[slot_of((pid_t)asked->pid)].count;
     if (++*count % BEFORE_IT_PAYS) return;
     /* Rarely again for one that cannot: it may ask from elsewhere, or have become alone. */
-    if (*count > BEFORE_IT_PAYS && *count % (BEFORE_IT_PAYS * 64)) return;
+    if (*count > BEFORE_IT_PAYS && *count != WHEN_UNKNOWN && *count % (BEFORE_IT_PAYS * 64)) return;
+    if (*count < WHEN_UNKNOWN && !asked_before[slot_of((pid_t)asked->pid)].vdso_at) return;
     if (!make_swift((pid_t)asked->pid, (uint32_t)asked->data.nr, asked->data.instruction_pointer))
         *count = BEFORE_IT_PAYS - 1; /* its other ways of asking are soon seen */
 }

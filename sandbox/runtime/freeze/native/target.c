@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -15,6 +16,7 @@ static struct stat own_root;
 static char own_mounts[64];
 static uint32_t epoch = 1;
 static int mixed;
+static int by_itself;
 static int lowered; /* this thread is as little as the other already */
 
 static ssize_t whole_read(int fd, void *to, size_t size) {
@@ -29,9 +31,10 @@ static ssize_t whole_read(int fd, void *to, size_t size) {
     return (ssize_t)got;
 }
 
+/* Raw: a libc that does not trust the kernel with O_CLOEXEC makes two calls of it. */
 static int open_path(const char *path, int flags) {
     int fd;
-    do fd = open(path, flags | O_CLOEXEC);
+    do fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC);
     while (fd < 0 && errno == EINTR);
     return fd;
 }
@@ -84,7 +87,7 @@ static int by_file(pid_t tid, uint64_t address, void *bytes, size_t size, int wr
 }
 
 /* The library's own process asks too, and it hides its memory even from what /proc shows to itself. */
-static int is_own(pid_t tid) { return tid == getpid(); }
+static int is_own(pid_t tid) { return tid == own.tid; }
 
 int peek(pid_t tid, uint64_t address, void *to, size_t size) {
     if (is_own(tid)) return memcpy(to, (const void *)(uintptr_t)address, size), 0;
@@ -167,9 +170,12 @@ void creds_remember_own(void) {
     struct cap_header head = {CAP_VERSION_3, 0};
     struct cap_data data[2] = {{0}, {0}};
     int count = getgroups(32, own.groups);
+    own.tid = getpid();
     own.uid = geteuid(), own.gid = getegid();
     own.group_count = count < 0 ? 0 : count;
     own.overrides = !syscall(SYS_capget, &head, data) && (data[0].effective >> CAP_DAC_OVERRIDE & 1);
+    /* Usually root's rights to files go and come back with its file system's id by themselves. */
+    by_itself = own.uid == 0 && !(prctl(PR_GET_SECUREBITS) & SECBIT_NO_FIXUP);
     remember_root();
 }
 
@@ -214,6 +220,8 @@ static void overrides(int on) {
     syscall(SYS_capset, &head, data);
 }
 
+static int changed_groups, gave_up_rights;
+
 /* Raw calls: they change this thread only, while libc's would change them all. */
 int creds_assume(pid_t tid) {
     const struct creds *theirs = creds_of(tid);
@@ -225,7 +233,9 @@ int creds_assume(pid_t tid) {
     if (!same_groups) syscall(SYS_setgroups, theirs->group_count, theirs->groups);
     syscall(SYS_setfsgid, theirs->gid);
     syscall(SYS_setfsuid, theirs->uid);
-    if (!same_rights) overrides(0);
+    gave_up_rights = !same_rights && !(by_itself && theirs->uid);
+    changed_groups = !same_groups;
+    if (gave_up_rights) overrides(0);
     lowered = 1;
     return 1;
 }
@@ -233,7 +243,7 @@ int creds_assume(pid_t tid) {
 void creds_leave(void) {
     syscall(SYS_setfsuid, own.uid);
     syscall(SYS_setfsgid, own.gid);
-    syscall(SYS_setgroups, own.group_count, own.groups);
-    if (own.overrides) overrides(1);
+    if (changed_groups) syscall(SYS_setgroups, own.group_count, own.groups);
+    if (gave_up_rights) overrides(1);
     lowered = 0;
 }

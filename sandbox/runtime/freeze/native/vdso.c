@@ -2,7 +2,7 @@
  * system call. A process has a private copy of those pages the moment somebody writes to them, so
  * the supervisor overwrites them once per exec, and a clock read then costs what it always did.
  *
- * The blob lies in the zeros behind the vDSO's section headers. The entry of each time function
+ * The blob lies in what was gettimeofday, or in the zeros behind the vDSO's section headers. The entry of each time function
  * becomes a jump into it. The first instructions of clock_gettime, displaced by that jump, move
  * into the blob's `detour`, so every other clock keeps the kernel's own code. */
 #include "still.h"
@@ -78,7 +78,7 @@ static size_t movable(const uint8_t *p) {
 }
 
 struct names {
-    uint64_t clock_gettime, gettimeofday, time, getrandom;
+    uint64_t clock_gettime, gettimeofday, time, getrandom, gettimeofday_size;
 };
 
 static uint32_t gnu_hash_count(const uint32_t *table) {
@@ -110,7 +110,8 @@ static void find_names(const uint8_t *base, struct names *names) {
     for (uint32_t i = 0; symbol && text && i < count; i++) {
         const char *name = text + symbol[i].st_name;
         if (!strcmp(name, "__vdso_clock_gettime")) names->clock_gettime = symbol[i].st_value;
-        if (!strcmp(name, "__vdso_gettimeofday")) names->gettimeofday = symbol[i].st_value;
+        if (!strcmp(name, "__vdso_gettimeofday"))
+            names->gettimeofday = symbol[i].st_value, names->gettimeofday_size = symbol[i].st_size;
         if (!strcmp(name, "__vdso_time")) names->time = symbol[i].st_value;
         if (!strcmp(name, "__vdso_getrandom")) names->getrandom = symbol[i].st_value;
     }
@@ -136,6 +137,20 @@ static uint64_t room_for(const struct vdso *out, size_t size, uint64_t headers, 
     if (zeros == size) return at;
     at = (headers + 15) & ~15ULL; /* the section headers themselves: no loader reads them */
     return headers && at + size <= behind ? at : 0;
+}
+
+/* What gettimeofday was, where that is enough and next to the rest: each page that is written to
+ * is one more to be copied, in every exec. */
+static uint64_t room_in_function(const struct names *names, size_t size) {
+    uint64_t at = (names->gettimeofday + 5 + 15) & ~15ULL, end = names->gettimeofday + names->gettimeofday_size;
+    int near = names->gettimeofday >> 12 == names->clock_gettime >> 12 && (at + size - 1) >> 12 == at >> 12;
+    return names->gettimeofday && near && at + size <= end ? at : 0;
+}
+
+static void find_changes(struct vdso *out, const uint8_t *base) {
+    out->from = 0, out->to = out->size;
+    while (out->from < out->to && out->image[out->from] == base[out->from]) out->from++;
+    while (out->to > out->from && out->image[out->to - 1] == base[out->to - 1]) out->to--;
 }
 
 static void put(struct vdso *out, uint64_t at, const uint8_t *where, int64_t value) {
@@ -178,9 +193,12 @@ int vdso_prepare(struct vdso *out) {
     if (!names.clock_gettime) return -ENOTSUP;
     size_t displaced = 0, more;
     while (displaced < 5 && (more = movable(base + names.clock_gettime + displaced))) displaced += more;
-    uint64_t at = room_for(out, (size_t)(blob_end - blob), head->e_shoff, behind);
+    size_t size = (size_t)(blob_end - blob);
+    uint64_t at = room_in_function(&names, size);
+    if (!at) at = room_for(out, size, head->e_shoff, behind);
     if (at && displaced >= 5) {
         place_blob(out, at, &names, displaced);
+        find_changes(out, base);
         return 0;
     }
     stub(out, names.clock_gettime, SYS_clock_gettime);
@@ -189,6 +207,7 @@ int vdso_prepare(struct vdso *out) {
     /* mov $-ENOSYS, %rax; ret */
     if (names.getrandom && settings.seeded)
         memcpy(out->image + names.getrandom, "\x48\xc7\xc0\xda\xff\xff\xff\xc3", 8);
+    find_changes(out, base);
     return 0;
 }
 #else
