@@ -49,8 +49,19 @@ class Document:
 
 def dumps(data: Any) -> str:
     """Plain data as YAML, keys in the order given."""
-    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
     return text
+
+
+class _Dumper(yaml.SafeDumper):
+    """Text with a line break of YAML's that is none of ours: written as such, it would be lost."""
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        odd = any(c in text for c in "\x85\u2028\u2029")
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style='"' if odd else None)
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
 
 
 def read_text(path: Path) -> str:

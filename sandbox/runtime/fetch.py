@@ -71,10 +71,9 @@ def download(url: str, target: Path, *, pause: Pause = time.sleep) -> str:
 def _stream(url: str, target: Path) -> str:
     seen = hashlib.sha256()
     request = urllib.request.Request(url, headers={"User-Agent": "stillroom"})  # noqa: S310
-    with (
-        urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response,  # noqa: S310
-        target.open("wb") as out,
-    ):
+    # Not urlopen: that would go by the proxies that there were when it was first called.
+    opener = urllib.request.build_opener()
+    with opener.open(request, timeout=TIMEOUT_SECONDS) as response, target.open("wb") as out:
         while block := response.read(1 << 20):
             seen.update(block)
             out.write(block)

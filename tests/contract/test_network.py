@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,10 +15,6 @@ from sandbox.runtime.freeze.build import programs
 from sandbox.runtime.network.attach import FOLDER, Link
 from sandbox.runtime.spec import BoxSpec, Image
 from sandbox.runtime.store import Store
-from tests.contract.conftest import host_processes
-from tests.contract.test_no_packet_leaves import EXPECTED, TRIES, is_own
-from tests.support.capture import capture
-from tests.support.waiting import eventually
 from tests.support.webs import replaying
 
 PAGE = ("https://example.test/page", b"recorded\n")
@@ -265,21 +259,6 @@ def test_a_box_whose_answerer_has_ended_is_refused_at_once_and_is_a_fault(net: C
     assert seconds < 5
     with pytest.raises(NetworkFault):
         net.link.check()
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="joining a box's network needs root")
-def test_no_packet_leaves_the_box_while_it_is_answered(net: Connected):
-    marker = f"8{secrets.randbelow(10**8)}"
-    net.run("sh", "-c", f"sleep {marker} > /dev/null 2>&1 &")
-    assert eventually(lambda: bool(host_processes(marker)))
-    with capture(host_processes(marker)[0]) as seen:
-        said = json.loads(net.run("python3", "-c", TRIES, "nobody"))
-        net.fetch(PAGE[0], PLAIN[0], "https://other.test/")
-        packets = list(seen.packets())
-    assert said["dns"] == "done"
-    assert {n: said[n] for n in said if n != "dns" and said[n] not in EXPECTED[n]} == {}
-    assert {p.interface for p in packets} == {"lo"}
-    assert [p for p in packets if not is_own(p.destination)] == []
 
 
 def test_a_box_of_another_user_is_answered_too(

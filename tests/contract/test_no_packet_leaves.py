@@ -4,16 +4,22 @@ import json
 import os
 import secrets
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
 
 from sandbox.model.task import Limits
-from sandbox.runtime.base import Runtime
-from sandbox.runtime.spec import BoxSpec, Image
+from sandbox.runtime.base import Box, Runtime
+from sandbox.runtime.freeze.build import programs
+from sandbox.runtime.spec import BoxSpec, Image, Stillness
+from sandbox.runtime.store import Store
 from tests.contract.conftest import host_processes
-from tests.support.capture import capture
+from tests.support.capture import Packet, capture
 from tests.support.waiting import eventually
+from tests.support.webs import replaying
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="joining a box's network needs root")
 
@@ -67,22 +73,76 @@ EXPECTED = {
 """`done` to many at once: nobody is there but the box itself, and the capture tells."""
 
 
-def test_no_packet_leaves_a_box_whatever_a_program_tries(runtime: Runtime, image: Image):
-    spec = BoxSpec(image=image, limits=Limits(memory_mib=128, pids=64))
-    name, marker = f"outside-{secrets.token_hex(6)}", f"9{secrets.randbelow(10**8)}"
-    with runtime.create(spec) as box, socket.socket(socket.AF_UNIX) as outside:
-        outside.bind("\0" + name)
-        outside.listen()
-        box.exec(["sh", "-c", f"sleep {marker} > /dev/null 2>&1 &"], seconds=20)
-        assert eventually(lambda: bool(host_processes(marker)))
-        with capture(host_processes(marker)[0]) as seen:
-            done = box.exec(["python3", "-c", TRIES, name], seconds=60)
-            assert done.exit_code == 0, done.stderr.decode()
-            said = json.loads(done.stdout)
-            packets = list(seen.packets())
-        assert {n: said[n] for n in said if said[n] not in EXPECTED[n]} == {}
-        assert said.keys() == EXPECTED.keys()
+MOVING, STILL = None, Stillness(at_ns=1_715_774_400 * 10**9)
+PAGE = ("https://example.test/page", b"recorded\n")
+FETCH = f"import urllib.request; print(urllib.request.urlopen({PAGE[0]!r}, timeout=20).read())"
+CLOCKS = pytest.mark.parametrize("still", [MOVING, STILL], ids=["moving clock", "clock of its own"])
+
+
+@pytest.fixture
+def spec(runtime: Runtime, image: Image, still: Stillness | None) -> BoxSpec:
+    if still and (why := runtime.capabilities().still):
+        pytest.skip(why)
+    return BoxSpec(image=image, limits=Limits(memory_mib=192, pids=64), still=still)
+
+
+@CLOCKS
+def test_no_packet_leaves_a_box_whatever_a_program_tries(runtime: Runtime, spec: BoxSpec):
+    with runtime.create(spec) as box, outside() as name:
+        said, packets = watched(box, ["python3", "-c", TRIES, name])
+    assert unexpected(json.loads(said)) == {}
     assert any(p.destination == "127.0.0.1" for p in packets), "the capture sees nothing at all"
+    assert_none_left(packets)
+
+
+@CLOCKS
+def test_no_packet_leaves_a_box_that_is_answered_from_a_cassette(
+    runtime: Runtime, spec: BoxSpec, store: Store, tmp_path: Path
+):
+    wire = programs(store).program("wire")
+    with (
+        replaying(tmp_path, PAGE, wire=wire) as link,
+        runtime.create(link.joined(spec)) as box,
+        outside() as name,
+    ):
+        link.start(box)
+        said, packets = watched(box, ["python3", "-c", TRIES, name])
+        page, more = watched(box, ["python3", "-c", FETCH])
+    assert page == b"b'recorded\\n'\n"
+    names = json.loads(said)
+    assert names.pop("dns") == "done"
+    assert unexpected({**names, "dns": "unresolved"}) == {}
+    assert any(p.destination == "127.0.0.1" for p in more), "the capture sees nothing at all"
+    assert_none_left(packets + more)
+
+
+@contextmanager
+def outside() -> Iterator[str]:
+    """The name of an abstract socket on which this machine listens."""
+    name = f"outside-{secrets.token_hex(6)}"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("\0" + name)
+        listener.listen()
+        yield name
+
+
+def watched(box: Box, argv: list[str]) -> tuple[bytes, list[Packet]]:
+    """What it said, and every packet meanwhile, seen from outside the box."""
+    marker = f"9{secrets.randbelow(10**8)}"
+    box.exec(["sh", "-c", f"sleep {marker} > /dev/null 2>&1 &"], seconds=20)
+    assert eventually(lambda: bool(host_processes(marker)))
+    with capture(host_processes(marker)[0]) as seen:
+        done = box.exec(argv, seconds=60)
+        assert done.exit_code == 0, done.stderr.decode()
+        return done.stdout, list(seen.packets())
+
+
+def unexpected(said: dict[str, str]) -> dict[str, str]:
+    assert said.keys() == EXPECTED.keys()
+    return {name: said[name] for name in said if said[name] not in EXPECTED[name]}
+
+
+def assert_none_left(packets: list[Packet]) -> None:
     assert {p.interface for p in packets} == {"lo"}
     assert [p for p in packets if not is_own(p.destination)] == []
 

@@ -282,6 +282,13 @@ def test_a_check_that_has_no_line_of_its_own_is_moved_by_hand(tmp_path: Path):
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
 
 
+@pytest.mark.parametrize("odd", ["\x85", "\u2028", "\u2029", "\r", "\n"])
+def test_a_name_with_any_line_break_is_read_as_it_was_written(tmp_path: Path, odd: str):
+    path, names = tmp_path / "checks.yaml", {"0", f"0{odd}", f"{odd}0", f"0{odd}0"}
+    path.write_text(yamlfile.dumps({"schema": 1, "scored": sorted(names)}), newline="")
+    assert {c.id for c in load_checks(path)} == names
+
+
 @given(st.sets(NAMES, min_size=2, max_size=6), st.data())
 def test_moving_loses_no_check_whatever_its_name(
     tmp_path_factory: pytest.TempPathFactory, names: set[str], data: st.DataObject

@@ -2,6 +2,7 @@
 
 import hashlib
 import threading
+import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -152,3 +153,13 @@ def test_the_index_tells_where_a_file_is(server: str):
     for odd in ("nonsense/a", "simple/odd"):
         with pytest.raises(NetworkFault):
             pypi_url(odd.split("/")[1], "b", index=f"{server}/{odd.split('/')[0]}")
+
+
+def test_a_proxy_is_that_of_now_and_not_that_of_the_first_download(
+    store: Store, server: str, monkeypatch: pytest.MonkeyPatch
+):
+    urllib.request.urlopen(f"{server}/first").close()
+    monkeypatch.setenv("no_proxy", "")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    with pytest.raises(NetworkFault, match="refused"):
+        download(f"{server}/second", store.root / "file", pause=lambda _: None)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from sandbox.errors import NetworkFault
 from sandbox.runtime.network.answers import Outcome
-from sandbox.runtime.network.attach import connected
+from sandbox.runtime.network.attach import MEMORY, connected, neutral
 from sandbox.runtime.network.bounds import Held
 from sandbox.runtime.network.entry import kept
 from sandbox.runtime.network.exchange import Exchange
@@ -290,3 +290,23 @@ def ended(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("Z")
     except FileNotFoundError:
         return True
+
+
+def test_what_a_box_has_mounted_lies_where_its_path_tells_nothing(tmp_path: Path):
+    with replaying(tmp_path) as link:
+        assert MEMORY in link.folder.parents
+        assert link.folder.parent.stat().st_mode & 0o777 == 0o700
+    assert not link.folder.parent.exists()
+
+
+def test_without_memory_that_has_files_it_lies_in_the_store(tmp_path: Path):
+    with neutral(tmp_path / "scratch", memory=tmp_path) as place:
+        assert place == tmp_path / "scratch"
+
+
+def test_what_answers_removes_it_when_its_owner_has_not(tmp_path: Path):
+    with replaying(tmp_path) as link:
+        assert link.process.stdin
+        link.process.stdin.close()
+        assert link.process.wait(20) == 0
+        assert not link.folder.parent.exists()

@@ -94,8 +94,8 @@ def test_stopped_it_gives_the_terminal_back_and_takes_it_again(shell: Shell):
 def test_while_it_is_stopped_what_is_typed_is_for_the_shell_as_lines(shell: Shell):
     os.kill(shell.pid, signal.SIGTSTP)
     shell.until("Stopped")
-    shell.types("stty -a < /dev/tty; echo e''nd\r")
-    modes = shell.until("end").split()
+    shell.types("stty -a < /dev/tty; echo all-o''f-them\r")
+    modes = shell.until("all-of-them").split()
     assert {"icanon", "isig", "echo"} <= {mode.rstrip(";") for mode in modes}
 
 

@@ -75,7 +75,7 @@ def trial(task: TaskSpec, lines: Sequence[SubmissionLine], names: Sequence[str])
 
 def refuse_open(task: TaskSpec) -> None:
     """Raises UserError: what the network says is under nobody's control."""
-    if task.network.mode == "open":
+    if not task.network.certifiable:
         raise UserError(
             f"`{task.id}` cannot be certified: its agent's box reaches the open network",
             hint="record what it needs, and set `network.mode: replay`",

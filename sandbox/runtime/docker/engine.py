@@ -16,6 +16,7 @@ from sandbox.runtime.docker.address import Address, connect
 
 CALL_SECONDS = 300
 """Longer than any call should take, even with dozens of boxes starting at once."""
+HASTY_SECONDS = 20
 _NO_ENGINE = "start Docker, set DOCKER_HOST, or choose the embedded runtime"
 _NOT_ALLOWED = "it runs, but you may not talk to it: be root, or join the group docker"
 _OVERLAYS = {"overlay2", "overlay"}
@@ -88,6 +89,16 @@ class Engine:
         with faults("ask the engine about itself"):
             options = self.api.info().get("SecurityOptions") or []
         return any("userns" in option or "rootless" in option for option in options)
+
+    @contextmanager
+    def hasty(self) -> Iterator[docker.APIClient]:
+        """For calls that nobody waits for long: what they are for can be left undone."""
+        host, version = self.address.host, self.version
+        client = docker.APIClient(base_url=host, version=version, timeout=HASTY_SECONDS)
+        try:
+            yield client
+        finally:
+            client.close()
 
     def close(self) -> None:
         with self._lock:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import docker
 import docker.errors
 
 from sandbox.errors import ImageFault, RuntimeFault
@@ -62,10 +63,16 @@ class Loaded:
         self._known.pop(_key(spec), None)
 
     def close(self) -> None:
-        """Remove the seeded ones that were used here and are used nowhere else."""
+        """Remove the seeded ones that were used here and are used nowhere else.
+
+        An engine that cannot do so now (to know who uses an image, it waits for every container,
+        and one may be stuck) has undone nothing of the run: `reap` tries again.
+        """
         self._known.clear()
-        for tag in self._uses.end():
-            self._removed(tag)
+        if tags := self._uses.end():
+            with contextlib.suppress(RuntimeFault), self._engine.hasty() as api:
+                for tag in tags:
+                    self._removed(tag, api)
 
     def reap(self) -> list[str]:
         """Remove those of this store that no living run uses; returns their names."""
@@ -73,7 +80,7 @@ class Loaded:
             mine = {"label": f"{SEEDED}={self._store_id()}"}
             found = self._engine.api.images(filters=mine)
         names = [str(name) for image in found for name in image.get("RepoTags") or ()]
-        return [name for name in names if self._removed(name)]
+        return [name for name in names if self._removed(name, self._engine.api)]
 
     def _load_quickly(self, image: Image, there: int) -> None:
         """Send the engine no layer that it has, of which it does not look at the content.
@@ -87,14 +94,14 @@ class Loaded:
                 with contextlib.suppress(RuntimeFault):
                     _load(self._engine, image, there)
 
-    def _removed(self, tag: str) -> bool:
+    def _removed(self, tag: str, api: docker.APIClient) -> bool:
         """False when it is in use, or gone."""
         with self._uses.nowhere(tag) as unused:
             if not unused:
                 return False
             try:
                 with faults(f"remove image {tag}"):
-                    self._engine.api.remove_image(tag)
+                    api.remove_image(tag)
             except RuntimeFault as e:
                 if isinstance(e.__cause__, docker.errors.APIError):
                     return False

@@ -3,11 +3,10 @@
 import socket
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from sandbox.errors import RuntimeFault
-from sandbox.runtime.embedded import wire
+from sandbox.runtime.embedded import guise, wire
 from sandbox.runtime.embedded.still import UPTIME_SECONDS
 from sandbox.runtime.freeze.axis import Axis, file_time_ns, start_ns
 from sandbox.runtime.ready import readable
@@ -101,12 +100,11 @@ def request(spec: BoxSpec, born: Birth, *, begin: bool) -> dict[str, Any] | None
     return {"options": " ".join(options), "up_ns": up}
 
 
-def guise(spec: BoxSpec, cpus: int) -> dict[str, Any] | None:
-    """What a box with a clock sees of the machine; see `embedded.guise`."""
+def seen(spec: BoxSpec, cpus: int) -> dict[str, str] | None:
+    """What a box with a clock sees of the machine: files, by path."""
     if spec.still is None:
         return None
-    started = start_ns(spec.still, spec.snapshot) // _SECOND - UPTIME_SECONDS
-    return {"cpus": cpus, "started": started, "cpuinfo": Path("/proc/cpuinfo").read_text()}
+    return guise.files(cpus, start_ns(spec.still, spec.snapshot) - UPTIME_SECONDS * _SECOND)
 
 
 def now_ns(clock: Clock, stopped_ns: int | None) -> int:

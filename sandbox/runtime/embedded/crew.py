@@ -190,7 +190,7 @@ class Crew:
                 "open_files": wanted.open_files,
                 "file_mib": wanted.file_mib,
                 "processes": wanted.pids if self._rootless else None,
-                "guise": clock.guise(spec, len(processors)),
+                "guise": clock.seen(spec, len(processors)),
                 "clock": clock.request(spec, blank.born, begin=begin),
             }
             made, upper, ready = _built(blank, request, spec.snapshot)

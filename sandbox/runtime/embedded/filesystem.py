@@ -11,9 +11,8 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
-from sandbox.runtime.embedded import guise, kernel, layer, loop
+from sandbox.runtime.embedded import guise, kernel, layer, loop, mounts
 
 UPPER, WORK, ROOT, STAGE = "upper", "work", "root", "stage"
 DISK_IMAGE = "disk.img"
@@ -71,8 +70,8 @@ class Layout:
     """(source on the host, path in the box)"""
     tmpfs: dict[str, int]
     """path → MiB"""
-    guise: dict[str, Any] | None
-    """Of a box with a clock of its own: see there."""
+    guise: dict[str, str] | None
+    """Of a box with a clock of its own: files, by path."""
     snapshot: int | None
     """Descriptor of a tar of changes to start with."""
 
@@ -135,8 +134,7 @@ def build(
         flags = kernel.MS_REMOUNT | kernel.MS_NOSUID | kernel.MS_NOEXEC
         kernel.mount("devpts", target, "devpts", flags, f"{ground.ttys},max={layout.terminals}")
     kernel.write(f"{STAGE}/etc/hostname", f"{layout.hostname}\n")
-    for source, target in layout.mounts:
-        trees.append((kernel.detached(source, ground.user_namespace), target))
+    trees += mounts.views(STAGE, layout.mounts, ground.user_namespace, lambda: _as_owner(ground))
     upper, options = _overlay(ground, layout)
     with _as_owner(ground):
         guise.dress(STAGE, layout.guise)

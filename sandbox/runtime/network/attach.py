@@ -11,8 +11,11 @@ with connected(store, wire, settings) as link:
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -40,6 +43,7 @@ TRUST = dict.fromkeys(
     CERTIFICATES,
 )
 """uv takes SSL_CERT_FILE. Java has a store of its own, which no variable replaces."""
+MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of its own is made there
 START_SECONDS, END_SECONDS = 30.0, 5.0
 _INSTALL = "pip install 'stillroom[network]'"
 _SAID_CHARACTERS = 800
@@ -106,9 +110,9 @@ def connected(
 
     Raises NetworkFault when it cannot be started.
     """
-    with store.scratch() as scratch:
-        # The scratch folder is for nobody else's eyes; a box is given only this one in it.
-        folder = scratch / "net"
+    with store.scratch() as scratch, neutral(scratch) as place:
+        # The folder it is in is for nobody else's eyes; a box is given only this one.
+        folder = place / "net"
         folder.mkdir(mode=0o755)
         (scratch / "blobs").mkdir()
         folder.chmod(0o755)
@@ -125,6 +129,24 @@ def connected(
                 more=client_mounts(lock, scratch / "more") if lock else (),
                 more_env=client_environment(lock) if lock else {},
             )
+
+
+@contextmanager
+def neutral(scratch: Path, memory: Path = MEMORY) -> Iterator[Path]:
+    """A folder for what a box has mounted, of ours alone.
+
+    A box can read where its mounts lie within their file system. In memory that tells nothing;
+    where there is none to be had, it is the scratch folder. When its owner is killed, what answers
+    removes it: see `process`.
+    """
+    if not (os.path.ismount(memory) and os.access(memory, os.W_OK | os.X_OK)):
+        yield scratch
+        return
+    folder = Path(tempfile.mkdtemp(prefix="stillroom-", dir=memory))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -7,9 +7,11 @@ input is open: however its owner dies, it goes too.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -45,7 +47,15 @@ def main() -> None:
     tell({"apart": apart})
     while sys.stdin.buffer.readline():
         tell({"serving": serving.is_alive()})
+    leave(folder)
     os._exit(0)
+
+
+def leave(folder: Path) -> None:
+    """Our owner does so as well, if he lives."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        folder.parent.rmdir()  # unless it is the scratch folder, with more in it
 
 
 def tell(said: dict[str, bool]) -> None:
