@@ -20,7 +20,7 @@ import docker.errors
 from sandbox.errors import ImageFault, RuntimeFault
 from sandbox.model.task import Digest
 from sandbox.runtime.changeset import WHITEOUT
-from sandbox.runtime.docker.engine import Engine, faults
+from sandbox.runtime.docker.engine import Engine, faults, late
 from sandbox.runtime.docker.tarstream import BLOCK, END, file_entry, padding
 from sandbox.runtime.spec import BoxSpec, Image, ImageLayer, Seed
 from sandbox.runtime.store import Store, sha256_file
@@ -61,19 +61,37 @@ class Loaded:
     def forget(self, spec: BoxSpec) -> None:
         self._known.pop(_key(spec), None)
 
-    def close(self) -> None:
-        """Remove the seeded ones that were used here and are used nowhere else."""
-        self._known.clear()
-        for tag in self._uses.end():
-            self._removed(tag)
+    def close(self) -> list[str]:
+        """Remove the seeded ones that were used here and are used nowhere else.
 
-    def reap(self) -> list[str]:
-        """Remove those of this store that no living run uses; returns their names."""
+        Returns those that the engine did not remove in time: the next reap will.
+        """
+        self._known.clear()
+        return self._remove(self._uses.end())[1]
+
+    def reap(self) -> tuple[list[str], list[str]]:
+        """Remove those of this store that no living run uses; returns their names.
+
+        Then those that the engine did not remove in time.
+        """
         with faults("list images"):
             mine = {"label": f"{SEEDED}={self._store_id()}"}
-            found = self._engine.api.images(filters=mine)
+            found = self._engine.brief.images(filters=mine)
         names = [str(name) for image in found for name in image.get("RepoTags") or ()]
-        return [name for name in names if self._removed(name)]
+        return self._remove(names)
+
+    def _remove(self, tags: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Those that are removed; and, after one that was not in time, all the others."""
+        gone = []
+        for at, tag in enumerate(tags):
+            try:
+                if self._removed(tag):
+                    gone.append(tag)
+            except RuntimeFault as e:
+                if not late(e):
+                    raise
+                return gone, list(tags[at:])
+        return gone, []
 
     def _load_quickly(self, image: Image, there: int) -> None:
         """Send the engine no layer that it has, of which it does not look at the content.
@@ -94,7 +112,7 @@ class Loaded:
                 return False
             try:
                 with faults(f"remove image {tag}"):
-                    self._engine.api.remove_image(tag)
+                    self._engine.brief.remove_image(tag)
             except RuntimeFault as e:
                 if isinstance(e.__cause__, docker.errors.APIError):
                     return False
