@@ -4,11 +4,12 @@ The engine opens files by their whole paths. What is deeper than a path may be l
 its archives without a word; so from some depth on folders are gone through here.
 """
 
+import contextlib
 import os
 import posixpath
 import stat
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 import docker.errors
@@ -34,24 +35,26 @@ class Reading:
     def get(self, path: str) -> Iterator[bytes]:
         """As `Box.get`; not begun until it is asked for its first block."""
         folder, last = posixpath.split(path.rstrip("/"))
-        blocks = self._archive(path)
         try:
-            with faults(f"read {path}"):
+            with contextlib.ExitStack() as begun, faults(f"read {path}"):
+                blocks = self._archive(path, begun)
                 yield from plain(
                     blocks,
                     "" if last in {".", ".."} else last,
-                    lambda name: self._archive(f"{folder}/{name}"),
+                    lambda name: self._archive(f"{folder}/{name}", begun),
                     lambda name: self._deep(f"{folder}/{name}", name),
                     self._container.dated,
                 )
         except tarfile.TarError as e:  # for example a file that shrank while it was read
             raise RuntimeFault(f"cannot read {path}: {e}") from e
 
-    def _archive(self, path: str) -> Iterator[bytes]:
+    def _archive(self, path: str, begun: contextlib.ExitStack) -> Iterator[bytes]:
+        """`begun` ends it, if it was not read to its end: not when somebody collects garbage."""
         container = self._container
         try:
             with faults(f"read {path}"):
                 told, blocks = _begun(container, path)
+                begun.callback(blocks.close)
                 first = next(blocks, b"")
         except RuntimeFault as e:
             if _no_such_path(e.__cause__) and container.state():
@@ -124,7 +127,7 @@ def _entry(at: int, name: bytes, path: bytes, dated: Callable[[float], int]) -> 
     return stat.S_ISDIR(found.st_mode)
 
 
-def _begun(container: Container, path: str) -> tuple[dict[str, Any], Iterator[bytes]]:
+def _begun(container: Container, path: str) -> tuple[dict[str, Any], Generator[bytes, None, None]]:
     """What the engine tells of a path, and its archive: the SDK's method for this lets nobody end it."""
     api: Any = container.engine.api
     url = api._url("/containers/{0}/archive", container.id)  # noqa: SLF001
@@ -133,7 +136,7 @@ def _begun(container: Container, path: str) -> tuple[dict[str, Any], Iterator[by
     api._raise_for_status(answer)  # noqa: SLF001
     told = answer.headers.get("x-docker-container-path-stat")
 
-    def blocks() -> Iterator[bytes]:
+    def blocks() -> Generator[bytes, None, None]:
         with container.readings.of(answer):
             yield from answer.iter_content(BLOCK)
 
