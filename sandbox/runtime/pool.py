@@ -82,8 +82,8 @@ class Pool(Generic[T]):
         with self._changed:
             return self._changed.wait_for(lambda: self._is_full(spec), seconds)
 
-    def close(self) -> None:
-        """Drop them all. Harmless the second time."""
+    def close(self, drop: Callable[[T], object] | None = None) -> None:
+        """Drop them all, in another way if there is one. Harmless the second time."""
         with self._changed:
             self._closed = True
             for shelf in self._shelves:
@@ -94,7 +94,7 @@ class Pool(Generic[T]):
             thread.join()
         for shelf in self._shelves:
             while shelf.ready:
-                self._drop(shelf.ready.pop())
+                (drop or self._drop)(shelf.ready.pop())
 
     def _shelf(self, spec: BoxSpec) -> _Shelf[T] | None:
         return next((s for s in self._shelves if s.spec is spec or s.spec == spec), None)

@@ -1,7 +1,9 @@
 """What is left of boxes of the docker runtime when they are gone, and of their seeds."""
 
+import gc
 import os
 import signal
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,6 +17,7 @@ from sandbox.audit.conformance.lifetime import controller
 from sandbox.errors import RuntimeFault
 from sandbox.runtime.docker import DockerRuntime
 from sandbox.runtime.docker.address import DEFAULT_HOST
+from sandbox.runtime.docker.engine import BRIEF_SECONDS
 from sandbox.runtime.spec import BoxSpec, Image, Seed
 from sandbox.runtime.store import Store
 from tests.contract.conftest import LIMITS
@@ -81,6 +84,34 @@ def test_a_terminal_of_a_box_that_is_gone_has_the_code_of_what_was_killed(
         pty.resize(20, 20)
         pty.close()
         assert pty.wait(0) == 137
+
+
+def test_a_reading_that_nobody_ends_does_not_hold_up_the_end_of_a_box(
+    opened_twice: list[DockerRuntime], spec: BoxSpec
+):
+    begun = time.monotonic()
+    with opened_twice[0].create(spec) as box:
+        box.exec(["sh", "-c", "head -c 50000000 /dev/zero > /tmp/much"], seconds=20)
+        half_read = box.get("/tmp/much")
+        next(half_read)
+    assert time.monotonic() - begun < BRIEF_SECONDS
+    with pytest.raises(RuntimeFault):
+        list(half_read)
+
+
+def test_a_reading_that_is_dropped_leaves_the_box_as_it_was(
+    opened_twice: list[DockerRuntime], spec: BoxSpec
+):
+    with opened_twice[0].create(spec) as box:
+        box.exec(["sh", "-c", "head -c 50000000 /dev/zero > /tmp/much"], seconds=20)
+        gc.disable()
+        try:
+            next(iter(box.get("/tmp/much")))
+            begun = time.monotonic()
+            assert not box.lost()
+        finally:
+            gc.enable()
+        assert time.monotonic() - begun < BRIEF_SECONDS / 2
 
 
 def test_nothing_is_put_into_a_stopped_box(opened_twice: list[DockerRuntime], spec: BoxSpec):

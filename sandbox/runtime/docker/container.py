@@ -13,11 +13,13 @@ import docker.utils
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import upper
 from sandbox.runtime.docker.channel import Channel
-from sandbox.runtime.docker.engine import CALL_SECONDS, Engine, faults
+from sandbox.runtime.docker.engine import Engine, faults, late
+from sandbox.runtime.docker.readings import Readings
 from sandbox.runtime.docker.still import PROGRAM, TASKS, Held
 from sandbox.runtime.freeze.axis import file_time_ns
 
-GONE_SECONDS = 60.0
+GONE_CALLS = 4
+"""How often in a row the engine may let us wait for the end of a container."""
 USUAL_UMASK = 0o022
 """That of what an engine starts."""
 MARKED = "still: "
@@ -48,6 +50,7 @@ class Container:
         self.channel: Channel | None = None
         self._connection: Channel | None = None
         self._upper = ""
+        self.readings = Readings()
 
     def connect(self, connection: Channel, *, serves: bool) -> None:
         """The container lives as long as its connection; commands go over it if it `serves`."""
@@ -90,7 +93,7 @@ class Container:
         """Empty when the engine does not know the container."""
         try:
             with faults("ask about the box"):
-                return dict(self.engine.api.inspect_container(self.id)["State"])
+                return dict(self.engine.brief.inspect_container(self.id)["State"])
         except RuntimeFault as e:
             if isinstance(e.__cause__, docker.errors.NotFound):
                 return {}
@@ -101,30 +104,35 @@ class Container:
 
     def kill(self) -> None:
         try:
-            with faults("stop the box"):
-                self.engine.api.kill(self.id, "SIGKILL")
-        except RuntimeFault:
-            if self.running():
+            self._kill()
+        except RuntimeFault as e:
+            if late(e) and self.readings.cut():
+                self._kill()
+            elif self.running():
                 raise
         if self._connection is not None:
             self._connection.close()
 
     def pause(self) -> None:
         with faults("freeze the box"):
-            self.engine.api.pause(self.id)
+            self.engine.brief.pause(self.id)
 
     def unpause(self) -> None:
         with faults("thaw the box"):
-            self.engine.api.unpause(self.id)
+            self.engine.brief.unpause(self.id)
 
     def remove(self) -> None:
         """Until the engine does not know it any more."""
-        deadline = time.monotonic() + GONE_SECONDS
+        deadline = time.monotonic() + GONE_CALLS * self.engine.brief_seconds
         pause = 0.05
+        self.readings.cut()
         try:
             while not self._removed():
                 if time.monotonic() > deadline:
-                    raise RuntimeFault(f"the engine does not remove container {self.id}")
+                    raise RuntimeFault(
+                        f"the engine does not remove container {self.id}",
+                        hint="`stillroom doctor --reap` removes it when the engine can",
+                    )
                 time.sleep(pause)
                 pause = min(pause * 2, 1.0)
             if self.held is not None:
@@ -137,7 +145,7 @@ class Container:
         if self.upper_readable():
             with self.open_upper() as folder:
                 return upper.disk_bytes(folder)
-        api: Any = self.engine.api  # it has no method that asks for sizes
+        api: Any = self.engine.brief  # it has no method that asks for sizes
         with faults("measure the box's files"):
             url = api._url("/containers/{0}/json", self.id)  # noqa: SLF001
             found = api._get(url, params={"size": 1}).json()  # noqa: SLF001
@@ -145,12 +153,12 @@ class Container:
 
     def linked(self, path: str) -> bool | None:
         """Is there a link at this place in the box? None: there is nothing."""
-        api: Any = self.engine.api  # it has no method that asks for this
+        api: Any = self.engine.brief  # it has no method that asks for this
         with faults(f"look at {path}"):
             answer = api.head(
                 api._url("/containers/{0}/archive", self.id),  # noqa: SLF001
                 params={"path": os.fsencode(path)},
-                timeout=CALL_SECONDS,
+                timeout=self.engine.brief_seconds,
             )
             if not answer.ok:
                 return None
@@ -181,7 +189,7 @@ class Container:
         """Is the engine on this machine, and its storage open to us?"""
         if not self._upper:
             with faults("ask about the box"):
-                seen = self.engine.api.inspect_container(self.id)
+                seen = self.engine.brief.inspect_container(self.id)
             if self.engine.local is None:
                 self.engine.local = is_here(self.id, int(seen["State"]["Pid"]))
             if self.engine.local:
@@ -191,16 +199,28 @@ class Container:
 
     def _removed(self) -> bool:
         """Ask for the removal once; True when the engine no longer knows the container."""
-        with faults("destroy the box"):
-            try:
-                self.engine.api.remove_container(self.id, force=True, v=True)
-            except docker.errors.NotFound:
-                return True
-            except docker.errors.APIError as e:
-                # Being removed by somebody else, or ending just now: wait for it.
-                if e.status_code != CONFLICT and _NOT_STOPPED not in str(e.explanation):
-                    raise
+        try:
+            with faults("destroy the box"):
+                self._ask_for_removal()
             return not self.state()
+        except RuntimeFault as e:
+            if isinstance(e.__cause__, docker.errors.NotFound):
+                return True
+            if late(e):
+                return False
+            raise
+
+    def _ask_for_removal(self) -> None:
+        try:
+            self.engine.brief.remove_container(self.id, force=True, v=True)
+        except docker.errors.APIError as e:
+            # Being removed by somebody else, or ending just now: wait for it.
+            if e.status_code != CONFLICT and _NOT_STOPPED not in str(e.explanation):
+                raise
+
+    def _kill(self) -> None:
+        with faults("stop the box"):
+            self.engine.brief.kill(self.id, "SIGKILL")
 
 
 def is_here(container: str, pid: int) -> bool | None:

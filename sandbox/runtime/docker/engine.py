@@ -16,7 +16,9 @@ from sandbox.runtime.docker.address import Address, connect
 
 CALL_SECONDS = 300
 """Longer than any call should take, even with dozens of boxes starting at once."""
-HASTY_SECONDS = 20
+BRIEF_SECONDS = 15.0
+"""For what makes nothing: telling, ending, removing. One container that an engine cannot end holds up
+whoever asks about it, and the removal of every image: that should not take minutes to be told."""
 _NO_ENGINE = "start Docker, set DOCKER_HOST, or choose the embedded runtime"
 _NOT_ALLOWED = "it runs, but you may not talk to it: be root, or join the group docker"
 _OVERLAYS = {"overlay2", "overlay"}
@@ -38,10 +40,12 @@ ANYTHING = Allowed()
 
 
 class Engine:
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, *, brief_seconds: float = BRIEF_SECONDS) -> None:
         self.host = host
+        self.brief_seconds = brief_seconds
         self._lock = threading.Lock()
         self._api: docker.APIClient | None = None
+        self._brief: docker.APIClient | None = None
         self._podman: bool | None = None
         self.local: bool | None = None
         """Is it on this machine? None: not known yet."""
@@ -56,8 +60,16 @@ class Engine:
         """The client, made on first use."""
         with self._lock:
             if self._api is None:
-                self._api = self._connect()
+                self._api = self._connect(CALL_SECONDS)
             return self._api
+
+    @property
+    def brief(self) -> docker.APIClient:
+        """The client for calls that make nothing."""
+        with self._lock:
+            if self._brief is None:
+                self._brief = self._connect(self.brief_seconds)
+            return self._brief
 
     @property
     def version(self) -> str:
@@ -69,7 +81,7 @@ class Engine:
         """Podman answers like Docker, but for some details."""
         if self._podman is None:
             with faults("ask the engine about itself"):
-                parts = self.api.version().get("Components") or []
+                parts = self.brief.version().get("Components") or []
             self._podman = any(part.get("Name") == "Podman Engine" for part in parts)
         return self._podman
 
@@ -81,37 +93,31 @@ class Engine:
         if self.local is False:
             return False
         with faults("ask the engine about itself"):
-            info = self.api.info()
+            info = self.brief.info()
         folder = str(info.get("DockerRootDir") or "")
         return info.get("Driver") in _OVERLAYS and os.access(folder, os.R_OK | os.X_OK)
 
     def remaps_users(self) -> bool:
         with faults("ask the engine about itself"):
-            options = self.api.info().get("SecurityOptions") or []
+            options = self.brief.info().get("SecurityOptions") or []
         return any("userns" in option or "rootless" in option for option in options)
-
-    @contextmanager
-    def hasty(self) -> Iterator[docker.APIClient]:
-        """For calls that nobody waits for long: what they are for can be left undone."""
-        host, version = self.address.host, self.version
-        client = docker.APIClient(base_url=host, version=version, timeout=HASTY_SECONDS)
-        try:
-            yield client
-        finally:
-            client.close()
 
     def close(self) -> None:
         with self._lock:
-            if self._api is not None:
-                self._api.close()
-                self._api = None
+            for client in (self._api, self._brief):
+                if client is not None:
+                    client.close()
+            self._api = self._brief = None
 
-    def _connect(self) -> docker.APIClient:
+    def _connect(self, seconds: float) -> docker.APIClient:
         address = self.address
         try:
             connect(address).close()  # the SDK would leave its socket open when nobody answers
             return docker.APIClient(
-                base_url=address.host, version="auto", timeout=CALL_SECONDS, max_pool_size=POOL
+                base_url=address.host,
+                version="auto",
+                timeout=seconds,  # type: ignore[arg-type]  # a fraction does as well
+                max_pool_size=POOL,
             )
         except (docker.errors.DockerException, requests.RequestException, OSError) as e:
             raise RuntimeFault(
@@ -119,6 +125,11 @@ class Engine:
                 hint=_NOT_ALLOWED if isinstance(e, PermissionError) else _NO_ENGINE,
                 retry=False,
             ) from e
+
+
+def late(fault: BaseException) -> bool:
+    """Did the engine not answer in time? It may do what it was asked to, later or never."""
+    return isinstance(fault.__cause__, requests.Timeout)
 
 
 @contextmanager

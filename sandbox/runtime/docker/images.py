@@ -15,13 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import docker
 import docker.errors
 
 from sandbox.errors import ImageFault, RuntimeFault
 from sandbox.model.task import Digest
 from sandbox.runtime.changeset import WHITEOUT
-from sandbox.runtime.docker.engine import Engine, faults
+from sandbox.runtime.docker.engine import Engine, faults, late
 from sandbox.runtime.docker.tarstream import BLOCK, END, file_entry, padding
 from sandbox.runtime.spec import BoxSpec, Image, ImageLayer, Seed
 from sandbox.runtime.store import Store, sha256_file
@@ -62,25 +61,37 @@ class Loaded:
     def forget(self, spec: BoxSpec) -> None:
         self._known.pop(_key(spec), None)
 
-    def close(self) -> None:
+    def close(self) -> list[str]:
         """Remove the seeded ones that were used here and are used nowhere else.
 
-        An engine that cannot do so now (to know who uses an image, it waits for every container,
-        and one may be stuck) has undone nothing of the run: `reap` tries again.
+        Returns those that the engine did not remove in time: the next reap will.
         """
         self._known.clear()
-        if tags := self._uses.end():
-            with contextlib.suppress(RuntimeFault), self._engine.hasty() as api:
-                for tag in tags:
-                    self._removed(tag, api)
+        return self._remove(self._uses.end())[1]
 
-    def reap(self) -> list[str]:
-        """Remove those of this store that no living run uses; returns their names."""
+    def reap(self) -> tuple[list[str], list[str]]:
+        """Remove those of this store that no living run uses; returns their names.
+
+        Then those that the engine did not remove in time.
+        """
         with faults("list images"):
             mine = {"label": f"{SEEDED}={self._store_id()}"}
-            found = self._engine.api.images(filters=mine)
+            found = self._engine.brief.images(filters=mine)
         names = [str(name) for image in found for name in image.get("RepoTags") or ()]
-        return [name for name in names if self._removed(name, self._engine.api)]
+        return self._remove(names)
+
+    def _remove(self, tags: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Those that are removed; and, after one that was not in time, all the others."""
+        gone = []
+        for at, tag in enumerate(tags):
+            try:
+                if self._removed(tag):
+                    gone.append(tag)
+            except RuntimeFault as e:
+                if not late(e):
+                    raise
+                return gone, list(tags[at:])
+        return gone, []
 
     def _load_quickly(self, image: Image, there: int) -> None:
         """Send the engine no layer that it has, of which it does not look at the content.
@@ -94,14 +105,14 @@ class Loaded:
                 with contextlib.suppress(RuntimeFault):
                     _load(self._engine, image, there)
 
-    def _removed(self, tag: str, api: docker.APIClient) -> bool:
+    def _removed(self, tag: str) -> bool:
         """False when it is in use, or gone."""
         with self._uses.nowhere(tag) as unused:
             if not unused:
                 return False
             try:
                 with faults(f"remove image {tag}"):
-                    api.remove_image(tag)
+                    self._engine.brief.remove_image(tag)
             except RuntimeFault as e:
                 if isinstance(e.__cause__, docker.errors.APIError):
                     return False

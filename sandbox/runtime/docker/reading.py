@@ -4,14 +4,16 @@ The engine opens files by their whole paths. What is deeper than a path may be l
 its archives without a word; so from some depth on folders are gone through here.
 """
 
+import contextlib
 import os
 import posixpath
 import stat
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 import docker.errors
+import docker.utils
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import folders
@@ -33,33 +35,32 @@ class Reading:
     def get(self, path: str) -> Iterator[bytes]:
         """As `Box.get`; not begun until it is asked for its first block."""
         folder, last = posixpath.split(path.rstrip("/"))
-        blocks = self._archive(path)
         try:
-            with faults(f"read {path}"):
+            with contextlib.ExitStack() as begun, faults(f"read {path}"):
+                blocks = self._archive(path, begun)
                 yield from plain(
                     blocks,
                     "" if last in {".", ".."} else last,
-                    lambda name: self._archive(f"{folder}/{name}"),
+                    lambda name: self._archive(f"{folder}/{name}", begun),
                     lambda name: self._deep(f"{folder}/{name}", name),
                     self._container.dated,
                 )
         except tarfile.TarError as e:  # for example a file that shrank while it was read
             raise RuntimeFault(f"cannot read {path}: {e}") from e
 
-    def _archive(self, path: str) -> Iterator[bytes]:
+    def _archive(self, path: str, begun: contextlib.ExitStack) -> Iterator[bytes]:
+        """`begun` ends it, if it was not read to its end: not when somebody collects garbage."""
         container = self._container
         try:
             with faults(f"read {path}"):
-                blocks, told = container.engine.api.get_archive(
-                    container.id,
-                    os.fsencode(path),  # names are bytes, not all UTF-8
-                )
+                told, blocks = _begun(container, path)
+                begun.callback(blocks.close)
                 first = next(blocks, b"")
         except RuntimeFault as e:
             if _no_such_path(e.__cause__) and container.state():
                 raise FileNotFoundError(path) from e
             raise
-        mode = int((told or {}).get("mode", 0))
+        mode = int(told.get("mode", 0))
         if not any(first[:RECORD]) and not mode & SOCKET:
             raise FileNotFoundError(path)  # it went between the engine's look and its reading
         return _chained(first, blocks)
@@ -124,6 +125,22 @@ def _entry(at: int, name: bytes, path: bytes, dated: Callable[[float], int]) -> 
                 yield block
             yield padding(info.size)
     return stat.S_ISDIR(found.st_mode)
+
+
+def _begun(container: Container, path: str) -> tuple[dict[str, Any], Generator[bytes, None, None]]:
+    """What the engine tells of a path, and its archive: the SDK's method for this lets nobody end it."""
+    api: Any = container.engine.api
+    url = api._url("/containers/{0}/archive", container.id)  # noqa: SLF001
+    where = {"path": os.fsencode(path)}  # names are bytes, not all UTF-8
+    answer = api._get(url, params=where, stream=True)  # noqa: SLF001
+    api._raise_for_status(answer)  # noqa: SLF001
+    told = answer.headers.get("x-docker-container-path-stat")
+
+    def blocks() -> Generator[bytes, None, None]:
+        with container.readings.of(answer):
+            yield from answer.iter_content(BLOCK)
+
+    return (docker.utils.decode_json_header(told) if told else {}), blocks()
 
 
 def _chained(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:

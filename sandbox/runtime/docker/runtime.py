@@ -15,7 +15,8 @@ from sandbox.runtime.docker import facts, server
 from sandbox.runtime.docker.address import DEFAULT_HOST
 from sandbox.runtime.docker.box import ANSWER_SECONDS, DockerBox
 from sandbox.runtime.docker.container import Container
-from sandbox.runtime.docker.engine import Engine, faults
+from sandbox.runtime.docker.ending import Ending
+from sandbox.runtime.docker.engine import BRIEF_SECONDS, Engine, faults
 from sandbox.runtime.docker.images import Loaded
 from sandbox.runtime.docker.make import Maker
 from sandbox.runtime.docker.programs import ask
@@ -35,9 +36,13 @@ class DockerRuntime:
 
     name = "docker"
 
-    def __init__(self, store: Store, *, host: str | None = None) -> None:
+    def __init__(
+        self, store: Store, *, host: str | None = None, brief_seconds: float = BRIEF_SECONDS
+    ) -> None:
+        """`brief_seconds`: for each call of the engine that makes nothing."""
         self._store = store
-        self._engine = Engine(host or os.environ.get("DOCKER_HOST") or DEFAULT_HOST)
+        address = host or os.environ.get("DOCKER_HOST") or DEFAULT_HOST
+        self._engine = Engine(address, brief_seconds=brief_seconds)
         self._lock = threading.Lock()
         self._gate = Gate()
         self._lease: Lease | None = None
@@ -102,33 +107,37 @@ class DockerRuntime:
         """
         with faults("list boxes"):
             mine = {"label": [f"{STORE}={self._store_id()}"]}
-            found = self._engine.api.containers(all=True, filters=mine)
+            found = self._engine.brief.containers(all=True, filters=mine)
         owned: dict[str, list[str]] = defaultdict(list)
         for container in found:
             owned[container["Labels"].get(OWNER, "")].append(container["Id"])
-        gone = []
+        gone, ending = [], Ending(self._engine)
         for owner, containers in owned.items():
             with self._left(owner) as left:
                 for container in containers if left else ():
-                    Container(self._engine, container).remove()
-                    gone.append(f"docker container {container}")
+                    if ending.of(container, Container(self._engine, container).remove):
+                        gone.append(f"docker container {container}")
                 if left:
                     remove_tree(folder_of(self._store, owner))
         for lease in orphans(self._folder):  # of runs that died without a box
             with lease:
                 remove_tree(folder_of(self._store, lease.path.name))
-        return [*gone, *(f"docker image {name}" for name in self._images.reap())]
+        images, late = self._images.reap()
+        ending.tell(late)
+        return [*gone, *(f"docker image {name}" for name in images)]
 
     def close(self) -> None:
+        """What the engine does not remove in time is left to the next reap, with a warning."""
         self._gate.close()
         self._watch.close()
-        self._pool.close()
-        with self._lock:
-            boxes = list(self._boxes.values())
+        ending = Ending(self._engine)
         try:
+            self._pool.close(lambda container: ending.of(container.id, container.remove))
+            with self._lock:
+                boxes = list(self._boxes.values())
             for box in boxes:
-                box.destroy()
-            self._images.close()
+                ending.of(box.id, box.destroy)
+            ending.tell(self._images.close())
         finally:
             with self._lock:
                 if self._lease is not None:
