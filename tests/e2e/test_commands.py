@@ -44,7 +44,7 @@ def task(stillroom: Stillroom) -> str:
 def test_a_new_task_is_sound(stillroom: Stillroom, task: str):
     done = stillroom("check", task, "--json")
     assert done.status == 0, done.err
-    assert done.lines == [{"task": task, "problems": [], "void": False}]
+    assert done.lines == [{"task": task, "problems": [], "void": False, "advice": []}]
     again = stillroom("new", task)
     assert again.status == 2
     assert "exists already" in again.err

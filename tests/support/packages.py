@@ -18,6 +18,7 @@ from sandbox.model.index import AptPin, IndexHead, IndexLock, NpmPin, Pin, PypiP
 from sandbox.runtime.network.attach import connected
 from sandbox.runtime.network.settings import Settings
 from sandbox.runtime.store import Store
+from tests.support.webs import carried_at
 
 PIN = "2024-05-15T12:00:00Z"
 PYPI, NPM = "https://files.pythonhosted.org/packages/00", "https://registry.npmjs.org"
@@ -141,9 +142,8 @@ def _forward(front: socket.socket, folder: Path) -> None:
 
 
 def _connect(client: socket.socket, folder: Path) -> None:
-    with client, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as behind:
-        behind.connect(str(folder / "wire.sock"))
-        behind.sendall(b"wire 1 3128\n")
+    with client, carried_at(folder, 3128) as behind:
+        behind.settimeout(None)
         back = threading.Thread(target=_carry, args=(behind, client), daemon=True)
         back.start()
         _carry(client, behind)
