@@ -43,7 +43,11 @@ class _Asked(BaseHTTPRequestHandler):
         over.wait()
         self.close_connection = True
 
-    do_POST = do_DELETE = _nothing
+    def do_POST(self) -> None:
+        self._nothing()
+
+    def do_DELETE(self) -> None:
+        self._nothing()
 
     def address_string(self) -> str:
         return ""
@@ -118,5 +122,3 @@ def test_without_leftovers_nothing_is_told(engine: Engine):
     ending = Ending(engine)
     assert ending.of("box", lambda: None)
     ending.tell([])
-
-

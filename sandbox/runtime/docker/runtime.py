@@ -111,12 +111,15 @@ class DockerRuntime:
         owned: dict[str, list[str]] = defaultdict(list)
         for container in found:
             owned[container["Labels"].get(OWNER, "")].append(container["Id"])
-        gone, ending = [], Ending(self._engine)
+        gone: list[str] = []
+        ending = Ending(self._engine)
         for owner, containers in owned.items():
             with self._left(owner) as left:
-                for container in containers if left else ():
-                    if ending.of(container, Container(self._engine, container).remove):
-                        gone.append(f"docker container {container}")
+                gone += [
+                    f"docker container {container}"
+                    for container in (containers if left else ())
+                    if ending.of(container, Container(self._engine, container).remove)
+                ]
                 if left:
                     remove_tree(folder_of(self._store, owner))
         for lease in orphans(self._folder):  # of runs that died without a box
