@@ -86,7 +86,8 @@ def every_way_into_a_box_leads_to_one_clock(bench: Bench) -> None:
     """`BoxSpec.still`, ticking: from its instant on, in order, however a program was started."""
     began = time.monotonic_ns()
     with clocked(bench) as box:
-        previous, way_before, last = AT, "the start", began
+        # Its clock begins after what may have to be done first, such as the loading of an image.
+        previous, way_before, last = AT, "the start", (opened := time.monotonic_ns())
         for way, read in WAYS.items():
             asked = time.monotonic_ns()
             found = read(box)
@@ -96,8 +97,8 @@ def every_way_into_a_box_leads_to_one_clock(bench: Bench) -> None:
             previous, way_before = found, way
             last = asked
         hold(
-            previous - AT >= (last - began) // 2,
-            f"it ticks as fast as monotonic time: {previous - AT} in {last - began}",
+            previous - AT >= (last - opened) // 2,
+            f"it ticks as fast as monotonic time: {previous - AT} in {last - opened}",
         )
 
 

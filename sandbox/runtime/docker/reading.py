@@ -35,18 +35,16 @@ class Reading:
     def get(self, path: str) -> Iterator[bytes]:
         """As `Box.get`; not begun until it is asked for its first block."""
         folder, last = posixpath.split(path.rstrip("/"))
-        try:
-            with contextlib.ExitStack() as begun, faults(f"read {path}"):
-                blocks = self._archive(path, begun)
-                yield from plain(
-                    blocks,
-                    "" if last in {".", ".."} else last,
-                    lambda name: self._archive(f"{folder}/{name}", begun),
-                    lambda name: self._deep(f"{folder}/{name}", name),
-                    self._container.dated,
-                )
-        except tarfile.TarError as e:  # for example a file that shrank while it was read
-            raise RuntimeFault(f"cannot read {path}: {e}") from e
+        with contextlib.ExitStack() as begun:
+            blocks = self._archive(path, begun)
+            files = plain(
+                blocks,
+                "" if last in {".", ".."} else last,
+                lambda name: self._archive(f"{folder}/{name}", begun),
+                lambda name: self._deep(f"{folder}/{name}", name),
+                self._container.dated,
+            )
+            yield from _told(files, path)
 
     def _archive(self, path: str, begun: contextlib.ExitStack) -> Iterator[bytes]:
         """`begun` ends it, if it was not read to its end: not when somebody collects garbage."""
@@ -141,6 +139,15 @@ def _begun(container: Container, path: str) -> tuple[dict[str, Any], Generator[b
             yield from answer.iter_content(BLOCK)
 
     return (docker.utils.decode_json_header(told) if told else {}), blocks()
+
+
+def _told(files: Iterator[bytes], path: str) -> Iterator[bytes]:
+    """Them; what goes wrong meanwhile is told as a fault."""
+    try:
+        with faults(f"read {path}"):
+            yield from files
+    except tarfile.TarError as e:  # for example a file that shrank while it was read
+        raise RuntimeFault(f"cannot read {path}: {e}") from e
 
 
 def _chained(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:

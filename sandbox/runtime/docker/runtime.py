@@ -111,7 +111,8 @@ class DockerRuntime:
         owned: dict[str, list[str]] = defaultdict(list)
         for container in found:
             owned[container["Labels"].get(OWNER, "")].append(container["Id"])
-        gone, ending = [], Ending(self._engine)
+        gone: list[str] = []
+        ending = Ending(self._engine)
         for owner, containers in owned.items():
             with self._left(owner) as left:
                 gone += [
