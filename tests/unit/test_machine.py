@@ -1,5 +1,8 @@
 """What a box with a clock of its own is told of the machine it runs on."""
 
+from pathlib import Path
+
+from sandbox.runtime.freeze import machine
 from sandbox.runtime.freeze.machine import cpuinfo, listed, stat, texts
 
 CPUINFO = "processor\t: 0\nmodel name\t: x\n\nprocessor\t: 1\nmodel name\t: x\n\n"
@@ -33,3 +36,12 @@ def test_it_is_this_machine_that_is_described():
     found = texts(1, 0)
     assert found["/sys/devices/system/cpu/online"] == "0\n"
     assert found["/proc/cpuinfo"].count("processor\t") == 1
+
+
+def test_what_the_machine_says_itself_is_not_mounted():
+    lists = {path: Path(path).read_text() for path in machine.LISTS}
+    others = {machine.STAT: "cpu", machine.CPUINFO: Path(machine.CPUINFO).read_text()}
+    assert machine.told(lists | others) == others
+    assert machine.told(dict.fromkeys(machine.LISTS, "0-99\n")) == dict.fromkeys(
+        machine.LISTS, "0-99\n"
+    )

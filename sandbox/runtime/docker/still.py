@@ -50,6 +50,8 @@ class Held:
     program: Path
     folder: Path
     """Its files, which go with it."""
+    texts: tuple[str, ...]
+    """Paths in the box that say what these files say."""
     processors: tuple[int, ...]
     """Those it may use, by number; none: those of the engine."""
     kept: contextlib.ExitStack
@@ -71,7 +73,7 @@ class Held:
         return [*words, "--guard", "--", *argv]
 
     def mounts(self) -> list[Mount]:
-        files = {f"{self.folder}/{_name(path)}": path for path in machine.PATHS}
+        files = {f"{self.folder}/{_name(path)}": path for path in self.texts}
         sources = {str(self.program): PROGRAM, **files}
         return [
             Mount(target, source, type="bind", read_only=True) for source, target in sources.items()
@@ -127,13 +129,15 @@ class Holder:
             stack.callback(remove_tree, folder)
             folder.mkdir(mode=0o700, parents=True)
             count = len(processors) or self._engines or 1
-            for path, text in machine.texts(count, _booted_ns(axis)).items():
+            texts = machine.told(machine.texts(count, _booted_ns(axis)))
+            for path, text in texts.items():
                 (folder / _name(path)).write_text(text)
             return Held(
                 spec=spec,
                 axis=axis,
                 program=program,
                 folder=folder,
+                texts=tuple(texts),
                 processors=tuple(processors),
                 kept=stack.pop_all(),
             )
