@@ -14,6 +14,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -21,6 +22,8 @@ from typing import Any
 
 from sandbox.errors import Fault
 from sandbox.runtime.lease import Lease, exclusive, orphans
+
+_BUSY_SECONDS, _PAUSE_SECONDS = 30.0, 0.05
 
 
 class Store:
@@ -79,7 +82,21 @@ def check_blob(path: Path, sha256: str, name: str, fault: type[Fault]) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Rm -rf that also enters folders their owner made unreadable. Absent is fine."""
+    """Rm -rf that also enters folders their owner made unreadable. Absent is fine.
+
+    Whoever was killed may have had a compiler at work in it, which goes on for a moment.
+    """
+    until = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            return _remove(path)
+        except OSError as e:
+            if e.errno != errno.ENOTEMPTY or time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+
+
+def _remove(path: Path) -> None:
 
     def open_up(function: object, name: str, error: BaseException) -> None:
         del function

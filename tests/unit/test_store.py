@@ -1,6 +1,7 @@
 """The store's folders, and what is in them when they have to go."""
 
 import os
+import subprocess
 from pathlib import Path
 
 from sandbox.runtime.store import Store, remove_tree
@@ -29,3 +30,14 @@ def test_a_deep_scratch_folder_goes_with_its_owner(tmp_path: Path):
     with store.scratch() as folder:
         deep(folder / "deep", 2500)
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_folder_in_which_somebody_still_writes_is_removed_once_they_are_done(tmp_path: Path):
+    folder = tmp_path / "busy"
+    folder.mkdir()
+    script = 'i=0; while [ $i -lt 4000 ]; do i=$((i+1)); echo > "$0/$i" || exit 0; done'
+    with subprocess.Popen(["sh", "-c", script, str(folder)], stderr=subprocess.DEVNULL):
+        while not list(folder.iterdir()):
+            pass
+        remove_tree(folder)
+    assert not folder.exists()
