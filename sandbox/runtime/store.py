@@ -46,14 +46,14 @@ class Store:
             try:
                 yield folder
             finally:
-                remove_tree(folder)
+                _clear(folder, lease)
 
     def reap(self) -> list[str]:
         """Remove the scratch folders of dead owners; never those of live ones."""
         gone = []
         for lease in orphans(self.root / "tmp"):
             with lease:
-                remove_tree(lease.path.with_suffix(""))
+                _clear(lease.path.with_suffix(""), lease)
                 gone.append(str(lease.path.with_suffix("")))
         return gone
 
@@ -94,6 +94,15 @@ def remove_tree(path: Path) -> None:
             if e.errno != errno.ENOTEMPTY or time.monotonic() > until:
                 raise
             time.sleep(_PAUSE_SECONDS)
+
+
+def _clear(folder: Path, lease: Lease) -> None:
+    """What cannot be removed keeps its lease's file, so that it is found again."""
+    try:
+        remove_tree(folder)
+    except BaseException:
+        lease.let_go()
+        raise
 
 
 def _remove(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from sandbox.model.task import Digest
 from sandbox.runtime.embedded import clock, guise
+from sandbox.runtime.embedded.still import UPTIME_SECONDS
 from sandbox.runtime.freeze import machine
 from sandbox.runtime.processors import Processors
 from sandbox.runtime.spec import BoxSpec, Image, Stillness
@@ -18,7 +19,7 @@ def spec(**still: object) -> BoxSpec:
 def test_the_machine_was_started_a_while_before_the_box():
     shown = clock.seen(spec(), 1)
     assert shown
-    assert f"\nbtime {AT - 100}\n" in shown["/proc/stat"]
+    assert f"\nbtime {AT - UPTIME_SECONDS}\n" in shown["/proc/stat"]
 
 
 def test_every_box_s_kernel_was_started_as_the_same_one():

@@ -4,6 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from sandbox.runtime.store import Store, remove_tree
 
 
@@ -41,3 +43,20 @@ def test_a_folder_in_which_somebody_still_writes_is_removed_once_they_are_done(t
             pass
         remove_tree(folder)
     assert not folder.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_a_scratch_folder_that_cannot_be_removed_is_found_again(tmp_path: Path):
+    store = Store(tmp_path)
+    busy: list[Path] = []
+
+    def use() -> None:
+        with store.scratch() as folder:
+            subprocess.run(["mount", "-t", "tmpfs", "none", folder], check=True)
+            busy.append(folder)
+
+    with pytest.raises(OSError, match="busy"):
+        use()
+    subprocess.run(["umount", *busy], check=True)
+    assert store.reap() == [str(folder) for folder in busy]
+    assert list((tmp_path / "tmp").iterdir()) == []

@@ -16,7 +16,7 @@ from tests.contract.terminal.scripts import scripts
 
 EXAMPLES = {"embedded": 200, "docker": 40}
 FRESH_EVERY = 25
-_PREFIX = re.compile(r"^(?:bash|environment|main|f): line \d+: ", re.MULTILINE)
+_PREFIX = re.compile(r"\b(?:bash|environment|main|f): line \d+: ")
 """An interactive bash neither counts lines nor says where functions are from."""
 
 
