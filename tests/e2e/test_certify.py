@@ -180,3 +180,10 @@ def test_a_new_task_is_certified_in_the_same_bytes_wherever_it_runs(
     stale = stillroom("certify", "my-task", "--check")
     assert stale.status == 1
     assert "the reference solution changed since" in stale.out
+
+
+def test_the_certificates_of_the_suite_hold(stillroom: Stillroom):
+    done = stillroom("certify", "--suite", "core", "--check", "--json")
+    assert [one for one in done.lines if one["objections"]] == []
+    assert len(done.lines) == 12
+    assert done.status == 0
