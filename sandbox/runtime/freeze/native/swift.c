@@ -56,7 +56,7 @@ __asm__(".pushsection .rodata\n.balign 16\nswift:\n"
         "swift_real0: .quad 0\nswift_at: .quad 0\nswift_ticking: .quad 0\nswift_clock: .quad 0\n"
         "swift_end:\n.org swift + 448\n.popsection\n"); /* what TAIL has room for, or it is no assembly */
 
-#define BEFORE_IT_PAYS 8
+#define BEFORE_IT_PAYS 3
 #define WHEN_UNKNOWN 32 /* not seen to start: in the loader still, or another one's child */
 #define SITE 7   /* mov $nr, %eax; syscall */
 #define THUNK 32 /* one for each site that was met */
