@@ -18,6 +18,7 @@ from sandbox.formats import jsonfile
 from sandbox.model.image import ImageLock
 from sandbox.model.task import Limits
 from sandbox.runtime.base import Box, ExecResult
+from sandbox.runtime.embedded.still import UPTIME_SECONDS
 from sandbox.runtime.image.ensure import ensure
 from sandbox.runtime.spec import BoxSpec, Image, Mount, Stillness
 from sandbox.runtime.store import Store, default_store
@@ -131,7 +132,8 @@ def look(box: Box, mode: Mode, began: int, row: Row) -> Found:
     if len(looks) < 4:
         return Found([f"the clock was not told: {looks}"], passed / 1e9)
     most = time.monotonic_ns() - began
-    up = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    # A box may have a machine of its own that has been up for longer; and a clock that stands.
+    up = max(time.clock_gettime_ns(time.CLOCK_BOOTTIME), UPTIME_SECONDS * 10**9) + most
     meanwhile = Meanwhile(mode=mode, first=looks[0], last=looks[-1], up=up, passed=most)
     found = [*wrong(said, row.says, meanwhile), *_axis(meanwhile, passed)]
     return Found(found, passed / 1e9)
