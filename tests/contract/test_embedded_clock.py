@@ -19,6 +19,7 @@ from sandbox.runtime.embedded.host import EmbeddedRuntime
 from sandbox.runtime.embedded.still import UPTIME_SECONDS
 from sandbox.runtime.spec import BoxSpec, Image, Stillness
 from sandbox.runtime.store import Store
+from tests.support.absent import absent
 
 pytestmark = pytest.mark.box
 AT = 1_715_774_400
@@ -30,9 +31,9 @@ def runtime(store: Store) -> Iterator[EmbeddedRuntime]:
     made = EmbeddedRuntime(store)
     try:
         if why := made.capabilities().still:
-            pytest.skip(why)
+            absent(why)
     except RuntimeFault as e:
-        pytest.skip(str(e))
+        absent(e)
     yield made
     made.close()
 

@@ -13,6 +13,7 @@ from sandbox.runtime.embedded.mounts import COPIED_BYTES
 from sandbox.runtime.freeze.build import programs
 from sandbox.runtime.spec import BoxSpec, Mount, Stillness
 from sandbox.runtime.store import Store
+from tests.support.absent import absent
 from tests.support.webs import replaying
 
 pytestmark = pytest.mark.box
@@ -25,7 +26,7 @@ def runtime(store: Store) -> Iterator[EmbeddedRuntime]:
     try:
         made.capabilities()
     except RuntimeFault as e:
-        pytest.skip(str(e))
+        absent(e)
     yield made
     made.close()
 
@@ -40,7 +41,7 @@ def test_a_clock_and_a_network_do_not_tell_where_the_store_is(
     runtime: EmbeddedRuntime, spec: BoxSpec, store: Store, tmp_path: Path
 ):
     if why := runtime.capabilities().still:
-        pytest.skip(why)
+        absent(why)
     wire = programs(store).program("wire")
     with (
         replaying(tmp_path / "cassette", wire=wire) as link,

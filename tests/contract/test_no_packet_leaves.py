@@ -17,6 +17,7 @@ from sandbox.runtime.freeze.build import programs
 from sandbox.runtime.spec import BoxSpec, Image, Stillness
 from sandbox.runtime.store import Store
 from tests.contract.conftest import host_processes
+from tests.support.absent import absent
 from tests.support.capture import Packet, capture
 from tests.support.waiting import eventually
 from tests.support.webs import replaying
@@ -82,7 +83,7 @@ CLOCKS = pytest.mark.parametrize("still", [MOVING, STILL], ids=["moving clock", 
 @pytest.fixture
 def spec(runtime: Runtime, image: Image, still: Stillness | None) -> BoxSpec:
     if still and (why := runtime.capabilities().still):
-        pytest.skip(why)
+        absent(why)
     return BoxSpec(image=image, limits=Limits(memory_mib=192, pids=64), still=still)
 
 

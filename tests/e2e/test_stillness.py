@@ -25,6 +25,7 @@ from sandbox.runtime.locks import lock_task, new_task
 from sandbox.runtime.store import Store
 from sandbox.runtime.supplies import Depot
 from sandbox.runtime.terminal import Terminal
+from tests.support.absent import absent
 
 pytestmark = [pytest.mark.box, pytest.mark.network]
 AT = "2024-05-15T12:00:00Z"
@@ -102,7 +103,7 @@ def runtime(request: pytest.FixtureRequest, store: Store) -> Iterator[Runtime]:
 def bench(runtime: Runtime, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setenv("STILLROOM_CANARY", "of this machine")
     if why := runtime.capabilities().still:
-        pytest.skip(why)
+        absent(why)
     return Bench(tmp_path, store, runtime)
 
 
