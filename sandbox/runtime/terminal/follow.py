@@ -108,7 +108,7 @@ class Follower:
         """
         self._gone = self._gone or now
         reported = self._exchange.report is not None
-        patience = _MARK_SECONDS if reported else _LAST_SECONDS
+        patience = _LAST_SECONDS if self._exchange.begun and not reported else _MARK_SECONDS
         if self._shell.silent or now - self._gone > patience:
             self._heard_out = True
             if reported:

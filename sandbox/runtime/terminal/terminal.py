@@ -26,6 +26,7 @@ ENVIRONMENT = {"TERM": "xterm-256color", "PAGER": "cat", "GIT_PAGER": "cat", "NO
 _PROMPT_SECONDS, _LAST_SECONDS, _MARK_SECONDS = 5.0, 0.5, 5.0
 _LABEL = 200
 _NOT_DONE = "the shell had ended before: this was not done\n"
+_NOT_KNOWN = "the shell has ended: whether this was begun is not known\n"
 _BUSY = (
     "a program is still running in the foreground: type into it with keys, look at it with wait,"
     " or end it with signal"
@@ -300,18 +301,17 @@ class Terminal:
         with closing(old):
             code = old.exit_code(_LAST_SECONDS)
             old.read_rest()
-            begun = self._job is not None and self._job.exchange.begun
-            if self._job:
-                self._ended(old, self._job)
+            output = _NOT_DONE
+            if job := self._job:
+                output = "" if job.exchange.begun else _NOT_DONE if old.silent else _NOT_KNOWN
+                self._ended(old, job)
             limit = limits.join([limit, self._box.reached()])
         self._last_status = 0
-        status = Status.RESTARTED
         try:
-            self._shell = self._fresh_in_any_case()
+            self._shell, status = self._fresh_in_any_case(), Status.RESTARTED
             self._shell.put_aside(old.aside.raw())
         except (RuntimeFault, TerminalFault):
             status = self._give_up(limit)
-        output = "" if begun else _NOT_DONE
         return Outcome(status=status, exit_code=code, output=output, limit=limit, signals=sent)
 
     def _give_up(self, limit: str) -> Status:

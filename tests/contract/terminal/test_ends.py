@@ -11,9 +11,11 @@ from tests.support.waiting import eventually
 NAMES = ("a\nb", "a'b\"c\\d", "\udcff\udcfe", "é漢", " ", "-n", "$(x)", "*", "\t\x1b]7133;2\x07")
 
 NOT_DONE = "the shell had ended before: this was not done\n"
+NOT_KNOWN = "the shell has ended: whether this was begun is not known\n"
 DIED_AT_ONCE = ((Status.RESTARTED, 9, ""), (Status.EXITED, 0, "a\n"))
 DIED_LATER = ((Status.EXITED, 0, ""), (Status.RESTARTED, 9, NOT_DONE))
 DIED_WITH_THE_NEXT = ((Status.EXITED, 0, ""), (Status.RESTARTED, 9, ""))
+DIED_UNSEEN = ((Status.EXITED, 0, ""), (Status.RESTARTED, 9, NOT_KNOWN))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -39,8 +41,8 @@ def test_a_shell_that_ends_after_a_command_says_whether_that_was_done(common_box
         trap = f"n=0; trap '((n++ < {nth})) || exit 9' DEBUG"
         both = [terminal.do(Run(command, tty=tty)) for command in (trap, "echo a")]
         told.add(tuple((seen.status, seen.exit_code, seen.output) for seen in both))
-    assert told <= {DIED_AT_ONCE, DIED_LATER, DIED_WITH_THE_NEXT}
-    assert len(told) == 1
+    # Which it is, is the shell's to say as long as its last words reach us; an engine may lose them.
+    assert told <= {DIED_AT_ONCE, DIED_LATER, DIED_WITH_THE_NEXT, DIED_UNSEEN}
 
 
 @pytest.mark.parametrize("tty", [True, False])
