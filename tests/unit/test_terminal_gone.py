@@ -77,3 +77,34 @@ def test_without_a_report_it_died_of_the_command_whose_output_is_shown(monkeypat
         ("last\n", 7, Status.RESTARTED),
         ("fine\n", 0, Status.EXITED),
     ]
+
+
+class Lost(FakePty):
+    """A shell that ends as it begins a command; one way to it stays open, and brings nothing."""
+
+    def _tell(self, stream: int, data: bytes) -> None:
+        if data.startswith(lines.mark(lines.BEGIN, b"")[:-1]):
+            self.kept = self._far.dup()
+            raise SystemExit(9)
+        super()._tell(stream, data)
+
+    def close(self) -> None:
+        super().close()
+        self.kept.close()
+
+
+@pytest.mark.parametrize("tty", [True, False])
+def test_where_its_last_words_may_be_lost_nothing_is_claimed(monkeypatch, tty):
+    shells = [FakePty, Lost]
+
+    def shell(ask: Ask, cwd: str) -> FakePty:
+        return shells.pop()(ask, cwd)
+
+    monkeypatch.setattr("sandbox.runtime.fake.FakePty", shell)
+    box = FakeRuntime(echo).create(BoxSpec(image=NO_IMAGE, workdir="/work"))
+    with Terminal(box, cwd="/work", command_seconds=30, output_bytes=10_000) as terminal:
+        seen = [terminal.do(Run(f"echo {word}", tty=tty)) for word in ("lost", "fine")]
+    assert [(one.output, one.exit_code, one.status) for one in seen] == [
+        ("the shell has ended: whether this was begun is not known\n", 9, Status.RESTARTED),
+        ("fine\n", 0, Status.EXITED),
+    ]
