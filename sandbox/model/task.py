@@ -1,9 +1,12 @@
 """A task: the pinned world an agent is put into, and how its work is judged."""
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal, NewType
+
+from sandbox.model.reserved import held_back
 
 TaskId = NewType("TaskId", str)
 Digest = NewType("Digest", str)
@@ -52,6 +55,13 @@ class SubmissionSpec:
         inside = any(path == top or path.startswith(f"{top}/") for top in self.paths)
         return inside and not any(_matches(path, pattern) for pattern in self.exclude)
 
+    def takes(self, path: str, pinned: Container[str]) -> bool:
+        """Is it part of a submission, and none of the files that are reserved?
+
+        pinned: paths of the pinned tree.
+        """
+        return self.covers(path) and not held_back(path, pinned)
+
 
 def _matches(path: str, pattern: str) -> bool:
     if "/" not in pattern:
@@ -94,18 +104,63 @@ class CheckSpec:
     id: str
     weight: float = 1.0
     gate: bool = False
+    accept: tuple[str, ...] = ()
+    """Outcomes that count as a pass beside `passed`: skipped, xfailed, xpassed."""
+
+
+Runner = Literal["pytest", "unittest", "shell", "node", "go", "cargo"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadySpec:
+    """When a service is: exactly one of these."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    port: int | None = None
+    """It accepts a connection on 127.0.0.1."""
+    path: str | None = None
+    """It is there; if it is a socket, it accepts a connection. Absolute."""
+    seconds: float | None = None
+    """It still runs so long after its start, or ended with 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSpec:
+    """A program that the checks ask, started in the verifier's box before the hidden tests are put."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    name: str
+    run: str
+    """A command line of /bin/sh, in the working directory, as a user without rights."""
+    ready: ReadySpec
+    seconds: float = 30.0
+    """In which it has to be ready; otherwise every check has failed."""
+    writable: tuple[str, ...] = ()
+    """Files and folders of `workdir` that it may change, beside its own home."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifierSpec:
     bundle: BundleSpec
-    runner: Literal["pytest"]
+    runner: Runner
     arguments: tuple[str, ...]
     """What the runner is asked to run; with pytest, files or folders."""
     options: dict[str, str]
     """The runner's configuration; with pytest, ini options."""
     checks: tuple[CheckSpec, ...]
     seconds: float
+    check_seconds: float | None = None
+    """Wall time for one check; None: only all of them together have a limit."""
+    writable: tuple[str, ...] = ()
+    """What of the working directory the checks may change, beside making new files there."""
+    services: tuple[ServiceSpec, ...] = ()
+    """In the order in which they are started."""
+    layers: tuple[Literal["canary", "withheld", "plain"], ...] = ()
+    """What a verdict rests on beside the tests: see model.layers."""
+    canaries: Digest | None = None
+    """Of verifiers/<task>/canaries.json; needed for `canary`."""
+    plain: Digest | None = None
+    """Of verifiers/<task>/plain.json; needed for `withheld` and `plain`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
