@@ -55,8 +55,10 @@ def test_a_scratch_folder_that_cannot_be_removed_is_found_again(tmp_path: Path):
             subprocess.run(["mount", "-t", "tmpfs", "none", folder], check=True)
             busy.append(folder)
 
-    with pytest.raises(OSError, match="busy"):
-        use()
-    subprocess.run(["umount", *busy], check=True)
+    try:
+        with pytest.raises(OSError, match="busy"):
+            use()
+    finally:
+        subprocess.run(["umount", *busy], check=True)
     assert store.reap() == [str(folder) for folder in busy]
     assert list((tmp_path / "tmp").iterdir()) == []
