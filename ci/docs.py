@@ -17,8 +17,10 @@ from typing import Any
 
 import typer
 
+from sandbox.audit.gate.finding import RULES
 from sandbox.cli.app import app
 from sandbox.cli.schema import Which, schema
+from sandbox.formats.exploitfile import load_corpus
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 _COLUMNS = 80
@@ -30,7 +32,48 @@ Schema = dict[str, Any]
 def pages() -> dict[Path, str]:
     """Every generated page, by path."""
     rendered = {REFERENCE / f"{w.value}.md": schema_page(w) for w in Which}
-    return rendered | {REFERENCE / "cli.md": cli_page()}
+    return rendered | {
+        REFERENCE / "cli.md": cli_page(),
+        REFERENCE / "exploits.md": exploits_page(),
+        REFERENCE / "findings.md": findings_page(),
+    }
+
+
+def findings_page() -> str:
+    told = (
+        "What `stillroom check` can find out about a task. An error keeps it out: exit code 1. "
+        "Ids stay; where OpenEnv's RFC 008 has one for it, it is that one. "
+        "How to go about them: [Admit a task](../how-to/admit-a-task.md)."
+    )
+    rows = ["| id | severity | meaning | what to do |", "|---|---|---|---|"]
+    rows += [f"| `{r.id}` | {r.severity} | {r.means} | {_one_line(r.hint)} |" for r in RULES]
+    return "\n\n".join(["# Findings", _NOTICE, told, "\n".join(rows)]) + "\n"
+
+
+def exploits_page() -> str:
+    corpus = load_corpus()
+    told = (
+        f"{len(corpus.exploits)} exploits in {len(corpus.titles)} families: what an agent may do to be paid"
+        " for nothing. Each is performed through the terminal of a real box, and must be worth no more"
+        " than doing nothing. How to add one: [CONTRIBUTING](../../CONTRIBUTING.md)."
+    )
+    scopes = (
+        "Scope: what is attacked. `repo`: the tests' own process, by the submission; `env`: the agent's"
+        " box; `shell`: the terminal; `collector`: what reads the submission; `host`: the machine."
+        " `detected`: with all layers, the verdict says so. BGW: its class in the list of `bohrin`."
+    )
+    parts = ["# Exploits", _NOTICE, told, scopes]
+    for family, title in corpus.titles.items():
+        rows = [
+            "| exploit | what it does | scope | expected | BGW | source |",
+            "|---|---|---|---|---|---|",
+        ]
+        for one in (e for e in corpus.exploits if e.family == family):
+            bgw = str(one.bgw or "")
+            cells = (f"`{one.id}`", one.title, one.scope, one.expect, bgw, one.source)
+            rows.append("| " + " | ".join(_one_line(c).replace("|", "\\|") for c in cells) + " |")
+        parts += [f"## {family}", f"{title}.", "\n".join(rows)]
+    return "\n\n".join(parts) + "\n"
 
 
 def schema_page(which: Which) -> str:

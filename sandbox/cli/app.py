@@ -7,6 +7,7 @@ from sandbox.cli import (
     certify,
     check,
     doctor,
+    explain,
     grade,
     list_,
     lock,
@@ -50,6 +51,7 @@ app.command("grade")(grade.grade)
 app.command("play")(play.play)
 app.command("list")(list_.list_tasks)
 app.command("show")(show.show)
+app.command("explain")(explain.explain)
 app.command("check")(check.check)
 app.command("certify")(certify.certify)
 app.command("new")(new.new)

@@ -1,11 +1,27 @@
-"""stillroom check: is this task sound, on this machine?"""
+"""stillroom check: is this task fit to be used, on this machine?"""
 
 import os
-from pathlib import Path
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
-from sandbox.cli.options import AsJson, Jobs, Out, Quiet, RuntimeName, SuiteName, Tasks
+import typer
+
+from sandbox.cli.options import AsJson, Jobs, Out, Quiet, Retries, RuntimeName, SuiteName, Tasks
+
+if TYPE_CHECKING:
+    from sandbox.audit.gate.admit import Report
 
 _A_GATE_FAILED, _SOME_VOID = 1, 3
+Quick = Annotated[
+    bool, typer.Option("--quick", help="The agents' two runs, and what needs no further one.")
+]
+Full = Annotated[
+    bool, typer.Option("--full", help="Everything: mutants, every variation, more repeats.")
+]
+Exploits = Annotated[bool, typer.Option("--exploits", help="Attack them with every exploit.")]
+Exploit = Annotated[
+    str, typer.Option("--exploit", help="With these only: ids, families or glob patterns.")
+]
 
 
 def check(
@@ -14,56 +30,62 @@ def check(
     suite: SuiteName = None,
     runtime: RuntimeName = "embedded",
     jobs: Jobs = min(os.cpu_count() or 1, 4),
+    retries: Retries = 1,
     out: Out = None,
+    quick: Quick = False,
+    full: Full = False,
+    exploits: Exploits = False,
+    exploit: Exploit = "",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
-    """Check that the reference solution resolves each task, and that doing nothing does not.
+    """Check that a task is fit to be used: the gate that admits it.
 
-    Exit code 1 when a task is not sound. It also says when a task's clock starts at an awkward
-    instant, or before files were made that a box has.
+    The reference solution has to resolve it, however it is written, and doing nothing must not;
+    what is wrong with the solution has to fail a check; nothing may leak into the agent's box; the
+    certificate has to hold. Exit code 1 when something keeps the task out, 3 when something of ours
+    failed. What was judged is kept in the run's folder, and not judged again.
 
     \b
     Examples:
       stillroom check my-task
-      stillroom check --suite core -j 2
+      stillroom check my-task --full
+      stillroom check --suite core --quick -j 2
+      stillroom check my-task --quick --exploit process-exit
     """
-    from sandbox.audit.check import findings
-    from sandbox.audit.pins import advise
+    from sandbox.audit.gate.admit import Gate, folder_name
     from sandbox.cli import options
-    from sandbox.cli.output import print_json, show_findings
+    from sandbox.cli.output import print_json
     from sandbox.cli.progress import ProgressObserver
-    from sandbox.model.record import Rollout
-    from sandbox.rollout.agents import Nop, Oracle
-    from sandbox.rollout.outdir import Manifest, OutFolder, choose_out, run_name
-    from sandbox.rollout.suite import Plan, run_suite
+    from sandbox.cli.reports import as_data, show_reports
+    from sandbox.errors import UserError
+    from sandbox.rollout.suite import Plan
 
-    chosen = options.catalogue().choose(suite, tuple(tasks or ()))
-    results: dict[str, list[Rollout]] = {}
-    paths: dict[str, Path] = {}
+    if quick and full:
+        raise UserError("--quick and --full are two levels", hint="choose one of them")
+    chosen = tuple(options.catalogue().choose(suite, tuple(tasks or ())))
     with (
-        ProgressObserver(quiet=quiet) as observer,
+        ProgressObserver(quiet=quiet, named=lambda r: f"{r.task}: {r.agent}") as observer,
         options.world(runtime, observer) as world,
     ):
-        for agent in (Oracle(), Nop()):
-            manifest = Manifest(
-                agent=agent.name,
-                runtime=runtime,
-                tasks={t.id: t.digest for t in chosen},
-                attempts=1,
-            )
-            name = run_name("check", agent.name, runtime)
-            path = out / agent.name if out else choose_out(Path("runs"), name, manifest)
-            with OutFolder(path, manifest) as folder:
-                paths[agent.name] = folder.results_path
-                results[agent.name] = run_suite(chosen, agent, world, folder, Plan(workers=jobs))
-        advice = advise(chosen, world.depot)
-    found = findings(chosen, results["oracle"], results["nop"], advice)
+        gate = Gate(
+            tasks=chosen,
+            level="quick" if quick else "full" if full else "usual",
+            world=world,
+            out=out or options.RUNS / folder_name(suite or chosen[0].id, chosen, runtime),
+            plan=Plan(workers=jobs, retries=retries),
+            exploits=exploit or ("*" if full or exploits else ""),
+        )
+        reports = gate.reports()
     if as_json:
-        for finding in found:
-            print_json(finding)
+        for report in reports:
+            print_json(as_data(report))
     else:
-        show_findings(found, results, paths)
-    if any(f.problems and not f.void for f in found):
+        show_reports(reports, gate.runs, gate.out)
+    return _exit_code(reports)
+
+
+def _exit_code(reports: Sequence["Report"]) -> int:
+    if any(r.failed for r in reports):
         return _A_GATE_FAILED
-    return _SOME_VOID if any(f.void for f in found) else 0
+    return _SOME_VOID if any(r.void for r in reports) else 0

@@ -2,20 +2,30 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import typer
 
 from sandbox.cli.options import AsJson, Jobs, Out, Quiet, Retries, RuntimeName
 
 Submissions = Annotated[
-    Path, typer.Argument(help="submissions.jsonl: task, patch, agent, attempt.")
+    Path | None, typer.Argument(help="submissions.jsonl: task, patch, agent, attempt.")
+]
+FromEvidence = Annotated[
+    Path | None,
+    typer.Option(help="A finished run: judge what its boxes showed again, without a box."),
+]
+Verify = Annotated[
+    Path | None,
+    typer.Option(help="A run, maybe another's: grade its submissions here, and compare."),
 ]
 
 
 def grade(
-    submissions: Submissions,
+    submissions: Submissions = None,
     *,
+    from_evidence: FromEvidence = None,
+    verify: Verify = None,
     runtime: RuntimeName = "embedded",
     jobs: Jobs = min(os.cpu_count() or 1, 4),
     retries: Retries = 1,
@@ -26,13 +36,50 @@ def grade(
     """Judge the patches of a submissions.jsonl, and write results.jsonl.
 
     Each line is {"task": "...", "patch": "...", "agent": "...", "attempt": 0}; the last two may
-    be left out.
+    be left out. With --verify, exit code 1 says that a verdict is another one here.
 
     \b
     Examples:
       stillroom grade submissions.jsonl
       stillroom grade runs/mine/submissions.jsonl --runtime docker --json
+      stillroom grade --from-evidence runs/mine
+      stillroom grade --verify runs/theirs -j 4
     """
+    from sandbox.cli import again
+    from sandbox.errors import UserError
+
+    given = [what for what in (submissions, from_evidence, verify) if what]
+    if len(given) != 1:
+        raise UserError(
+            "grade what? name a submissions.jsonl, or --from-evidence RUN, or --verify RUN",
+            hint="one of the three; stillroom grade --help",
+        )
+    if from_evidence:
+        return again.from_evidence(from_evidence, out, as_json=as_json, quiet=quiet)
+    here: _Here = {"runtime": runtime, "jobs": jobs, "retries": retries}
+    if verify:
+        return again.verify_run(verify, out, **here, as_json=as_json, quiet=quiet)
+    return _grade(given[0], out, **here, as_json=as_json, quiet=quiet)
+
+
+class _Here(TypedDict):
+    """Where boxes run, and how."""
+
+    runtime: str
+    jobs: int
+    retries: int
+
+
+def _grade(
+    submissions: Path,
+    out: Path | None,
+    *,
+    runtime: str,
+    jobs: int,
+    retries: int,
+    as_json: bool,
+    quiet: bool,
+) -> int:
     from sandbox.cli import options
     from sandbox.cli.output import finish
     from sandbox.cli.progress import ProgressObserver

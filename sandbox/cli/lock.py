@@ -1,33 +1,64 @@
 """stillroom lock: make pins anew."""
 
+from __future__ import annotations
+
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from sandbox.cli.options import RuntimeName
+
+if TYPE_CHECKING:
+    from sandbox.model.task import TaskSpec
+
+
+class Part(StrEnum):
+    CANARIES = "canaries"
+    PLAIN = "plain"
 
 
 class Kind(StrEnum):
     IMAGE = "image"
     REPO = "repo"
     TASK = "task"
+    CHECKS = "checks"
 
 
 What = Annotated[Kind, typer.Argument(help="What is to be pinned.")]
 Name = Annotated[str, typer.Argument(help="Its name.")]
 
 
-def lock(what: What, name: Name) -> int:
+Boxes = Annotated[int, typer.Option("--jobs", "-j", min=1, max=16, help="Boxes at once.")]
+Wrong = Annotated[
+    int, typer.Option(min=0, max=100, help="Wrong solutions that canaries are held against.")
+]
+
+Only = Annotated[Part | None, typer.Option(help="Find this again, and keep the other.")]
+
+
+def lock(
+    what: What,
+    name: Name,
+    *,
+    runtime: RuntimeName = "embedded",
+    jobs: Boxes = 2,
+    wrong: Wrong = 3,
+    only: Only = None,
+) -> int:
     """Pin again: an image, a repository, or the hidden tests of a task of this folder.
 
     An image recipe of repos/images/ is locked to what the archives, or its registry, have today; a
-    Dockerfile is built. A repository of repos/lock.yaml is pinned to what its source has. Tasks that pin them are changed too.
+    Dockerfile is built. A repository of repos/lock.yaml is pinned to what its source has. Tasks that pin them are changed too. `checks` finds what the verdicts
+    on a task rest on beside its tests: canaries and what a plain run shows. The options are for it.
 
     \b
     Examples:
       stillroom lock image python-3.11
       stillroom lock repo my-task
       stillroom lock task my-task
+      stillroom lock checks my-task
     """
     from sandbox.audit.pins import advice
     from sandbox.cli import options
@@ -43,6 +74,8 @@ def lock(what: What, name: Name) -> int:
         raise UserError(
             f"there is no repos/ in {home}", hint="go to the folder that holds task_specs/"
         )
+    if what is Kind.CHECKS:
+        return _lock_checks(load_task(home, name), runtime, jobs, wrong, only)
     with ProgressObserver(quiet=False) as observer:
         if what is Kind.REPO:
             pin, changed = lock_repo(store, home, name)
@@ -59,6 +92,27 @@ def lock(what: What, name: Name) -> int:
     print(said)
     for note in notes:
         print(f"advice: {note}")
+    for path in changed:
+        print(f"changed {path}")
+    return 0
+
+
+def _lock_checks(task: TaskSpec, runtime: str, jobs: int, wrong: int, only: Part | None) -> int:
+    from sandbox.audit.canary.find import find_canaries
+    from sandbox.audit.canary.pin import find_plain_run, pin_layers, said
+    from sandbox.cli import options
+    from sandbox.cli.progress import ProgressObserver
+
+    found = plain = None
+    with ProgressObserver(quiet=False) as observer, options.world(runtime, observer) as world:
+        depot, place = world.depot, world.runtime
+        if only is not Part.PLAIN:
+            found = find_canaries(task, depot, place, observer.preparing, jobs=jobs, wrong=wrong)
+        if only is not Part.CANARIES:
+            plain = find_plain_run(task, depot, place, observer)
+    changed = pin_layers(task, found.canaries if found else None, plain)
+    for line in said(task, found) if found else ():
+        print(line)
     for path in changed:
         print(f"changed {path}")
     return 0

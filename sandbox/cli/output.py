@@ -7,12 +7,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from sandbox.audit.certify.shelf import Held, Settled
-    from sandbox.audit.check import Finding
     from sandbox.model.record import Rollout
+    from sandbox.rollout.compare import Difference
     from sandbox.runtime.base import ExecResult
 
 SOME_VOID = 3
@@ -55,26 +55,18 @@ def finish(rollouts: Sequence[Rollout], results: Path, *, as_json: bool) -> int:
     return SOME_VOID if summary.void else 0
 
 
-def show_findings(
-    findings: Sequence[Finding], runs: Mapping[str, Sequence[Rollout]], results: Mapping[str, Path]
-) -> None:
-    """What each run came to, then what that says of each task."""
-    from sandbox.report.summary import summarize
-    from sandbox.report.tables import rollouts_table, summary_line, warnings
+def show_differences(found: Sequence[Difference], *, as_json: bool) -> None:
+    """Where verdicts are not what they were; a line, when there is nothing to show."""
+    from sandbox.report.tables import differences_table
 
-    for name, rollouts in runs.items():
-        print(f"{name}:")
-        print_table(rollouts_table(rollouts))
-        for line in warnings(rollouts):
-            print(line)
-        print(f"\n{summary_line(summarize(rollouts))}\n{results[name].absolute()}\n")
-    for finding in findings:
-        word = "void" if finding.void else "NOT SOUND" if finding.problems else "sound"
-        print(f"{finding.task}: {word}")
-        for problem in finding.problems:
-            print(f"  {problem}")
-        for said in finding.advice:
-            print(f"  advice: {said}")
+    if as_json:
+        for one in found:
+            print_json(one)
+    elif found:
+        print_table(differences_table(found))
+        print(f"{len(found)} differences\n")
+    else:
+        print("no verdict is another one\n")
 
 
 def show_output(done: ExecResult) -> None:

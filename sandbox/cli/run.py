@@ -51,6 +51,7 @@ def run(
     manifest = Manifest(
         agent=actor.name,
         runtime=runtime,
+        suite=suite or "",
         tasks={t.id: t.digest for t in chosen},
         attempts=attempts,
     )

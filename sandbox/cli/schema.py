@@ -29,10 +29,11 @@ def schema(which: Name = Which.TASK) -> int:
       stillroom schema rollout
     """
     from sandbox.audit.certify.certificate import Certificate
+    from sandbox.formats.checksfile import ChecksFile
     from sandbox.formats.records import SubmissionLine
     from sandbox.formats.repofile import RepoLock
     from sandbox.formats.shape import schema_of
-    from sandbox.formats.taskfile import ChecksFile, TaskFile
+    from sandbox.formats.taskfile import TaskFile
     from sandbox.model.image import ImageRecipe
     from sandbox.model.record import Rollout
 

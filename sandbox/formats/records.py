@@ -29,7 +29,7 @@ class SubmissionLine:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
     task: str
     patch: str = ""
-    """A unified diff against the pinned commit."""
+    """A unified diff against the pinned commit; which ones are taken: see patches.md."""
     patch_base64: str = ""
     """The same, when it is not UTF-8 text."""
     agent: str = ""
@@ -67,7 +67,10 @@ class Appender:
         text = io.StringIO()
         with jsonlines.Writer(text, dumps=_dumps) as writer:
             writer.write(record if isinstance(record, dict) else plain(record))
-        line = text.getvalue().encode()
+        self.append_raw(text.getvalue().encode())
+
+    def append_raw(self, line: bytes) -> None:
+        """One that was written before, as it is."""
         with self._lock:
             self._file.write(line)
             self._file.flush()
@@ -105,14 +108,20 @@ def repair(path: Path) -> int:
 
 def read_results(path: Path) -> list[Rollout]:
     """Every rollout of results.jsonl; a torn last line is left out, any other damage is told."""
-    return [r for _, r in _read(path, Rollout)] if path.exists() else []
+    return [r for _, r in raw_results(path)]
+
+
+def raw_results(path: Path) -> Iterator[tuple[bytes, Rollout]]:
+    """Each line as it is written, and what it says."""
+    if path.exists():
+        yield from ((raw, rollout) for _, raw, rollout in _read(path, Rollout))
 
 
 def read_submissions(path: Path) -> list[SubmissionLine]:
     """Raises SpecError with file and line; a task may be named once per attempt."""
     found: dict[tuple[str, int], int] = {}
     lines = []
-    for number, line in _read(path, SubmissionLine, torn_ok=False):
+    for number, _, line in _read(path, SubmissionLine, torn_ok=False):
         key = (line.task, line.attempt)
         if key in found:
             raise SpecError(
@@ -139,7 +148,7 @@ def read_submissions(path: Path) -> list[SubmissionLine]:
 
 def drop_submissions(path: Path, unwanted: Callable[[str, int], bool]) -> None:
     """Rewrite the file without the lines whose task and attempt are `unwanted`."""
-    lines = [line for _, line in _read(path, SubmissionLine)] if path.exists() else []
+    lines = [line for _, _, line in _read(path, SubmissionLine)] if path.exists() else []
     kept = [line for line in lines if not unwanted(line.task, line.attempt)]
     if len(kept) < len(lines):
         fresh = path.with_name(path.name + ".new")
@@ -150,7 +159,7 @@ def drop_submissions(path: Path, unwanted: Callable[[str, int], bool]) -> None:
         fresh.replace(path)
 
 
-def _read(path: Path, shape: type[T], *, torn_ok: bool = True) -> Iterator[tuple[int, T]]:
+def _read(path: Path, shape: type[T], *, torn_ok: bool = True) -> Iterator[tuple[int, bytes, T]]:
     for number, raw in numbered_lines(path):
         if torn_ok and not raw.endswith(b"\n"):
             return
@@ -169,7 +178,7 @@ def _read(path: Path, shape: type[T], *, torn_ok: bool = True) -> Iterator[tuple
                 where=f"{path}:{number}",
                 hint=f"this version writes schema {SCHEMA}; was it made by another one?",
             )
-        yield number, parse(data, shape, _where(path, number))
+        yield number, raw, parse(data, shape, _where(path, number))
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:

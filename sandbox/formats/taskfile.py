@@ -1,4 +1,4 @@
-"""task.yaml and checks.yaml to a TaskSpec, with every rule that a spec must obey."""
+"""task.yaml to a TaskSpec, with every rule that a spec must obey."""
 
 import dataclasses
 import re
@@ -10,8 +10,12 @@ from typing import Any, ClassVar, Literal
 
 from sandbox.errors import SpecError
 from sandbox.formats import yamlfile
+from sandbox.formats.checksfile import load_checks
 from sandbox.formats.digest import digest_of
+from sandbox.formats.placerules import submitted_rules
+from sandbox.formats.runnerrules import Broken, inside, run_rules, service_rules
 from sandbox.formats.shape import plain, schema_of
+from sandbox.model.layers import Layer
 from sandbox.model.task import (
     STRICT,
     BundleSpec,
@@ -24,6 +28,8 @@ from sandbox.model.task import (
     NetworkSpec,
     RandomSpec,
     RepoPin,
+    Runner,
+    ServiceSpec,
     SolutionSpec,
     SubmissionSpec,
     TaskId,
@@ -38,8 +44,6 @@ _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _SHORTEST_STEP, _LONGEST_STEP = 1e-9, 3600.0
 _SEEDS = 1 << 63
-_MOST_WEIGHT = 1e9
-"""Sums of weights stay far from what a float cannot hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,16 +53,29 @@ class VerifierFile:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
     bundle: BundleSpec
     """The hidden tests."""
-    runner: Literal["pytest"]
+    runner: Runner
     """What runs them in the box: verifiers/_runners/<runner>.py."""
     run: tuple[str, ...]
-    """What the runner is asked to run; with pytest, files or folders."""
+    """What the runner is asked to run: files or folders, for most."""
     options: dict[str, str] = field(default_factory=dict)
-    """The runner's configuration; with pytest, ini options."""
+    """The runner's configuration: with pytest, ini options; see reference/runners-languages.md."""
     checks: str = "checks.yaml"
     """A file under verifiers/<task>/ that names the checks."""
     seconds: float = 600.0
     """Wall time for all checks together."""
+    check_seconds: float | None = None
+    """Wall time for one check: one that takes longer has failed, and the others go on."""
+    writable: tuple[str, ...] = ()
+    """Files and folders of `workdir` that the checks may change. All else there is root's, and the
+    checks are nobody's: outside of the bundle's folders they may make new files, and no more."""
+    services: tuple[ServiceSpec, ...] = ()
+    """What the checks ask, started one after the other once the submission is in place."""
+    layers: tuple[Layer, ...] = ()
+    """What a verdict rests on beside the tests."""
+    canaries: Digest | None = None
+    """Of canaries.json beside `checks`; `stillroom lock checks` writes both."""
+    plain: Digest | None = None
+    """Of plain.json beside `checks`; `stillroom lock checks` writes both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,35 +103,6 @@ class TaskFile:
     random: RandomSpec = field(default_factory=RandomSpec)
     limits: Limits = field(default_factory=Limits)
     metadata: Metadata
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weighted:
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
-    id: str
-    weight: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Excluded:
-    """A test of the bundle that is no check, and why."""
-
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
-    id: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChecksFile:
-    """verifiers/<task>/checks.yaml."""
-
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
-    schema: Literal[1]
-    scored: tuple[str | Weighted, ...]
-    """Each pass earns its weight (1 when not said). They fail before and pass after."""
-    gates: tuple[str, ...] = ()
-    """These must go on passing: if one does not, the reward is 0."""
-    excluded: tuple[Excluded, ...] = ()
 
 
 def load_task(home: Path, task: str) -> TaskSpec:
@@ -155,29 +143,6 @@ def checks_path(home: Path, task: str) -> Path:
     return home / "verifiers" / task / raw.verifier.checks
 
 
-def load_checks(path: Path) -> tuple[CheckSpec, ...]:
-    """The named checks, scored ones first. Raises SpecError."""
-    doc = yamlfile.open_document(path)
-    raw = doc.parse(ChecksFile)
-    for loc, message, hint in _check_rules(raw):
-        raise SpecError(message, where=doc.where(loc), hint=hint)
-    scored = (CheckSpec(id=_id(c), weight=_weight(c)) for c in raw.scored)
-    gates = (CheckSpec(id=c, weight=0.0, gate=True) for c in raw.gates)
-    return (*scored, *gates)
-
-
-def check_lines(path: Path) -> dict[str, int]:
-    """Every scored check and gate of a checks.yaml → the line on which it begins."""
-    doc = yamlfile.open_document(path)
-    raw = doc.parse(ChecksFile)
-    groups = {"scored": [_id(c) for c in raw.scored], "gates": list(raw.gates)}
-    return {
-        name: int(doc.where((group, i)).rpartition(":")[2])
-        for group, names in groups.items()
-        for i, name in enumerate(names)
-    }
-
-
 def task_digest(spec: TaskSpec) -> Digest:
     """Of all that decides a verdict, and nothing that does not (metadata, where it lies)."""
     data = plain(spec)
@@ -186,12 +151,20 @@ def task_digest(spec: TaskSpec) -> Digest:
     return digest_of(data)
 
 
+def task_parts(spec: TaskSpec) -> dict[str, Digest]:
+    """Part → its digest, of all that decides what a verifier's boxes show.
+
+    Not the checks: they say what that is worth.
+    """
+    data = plain(spec)
+    for key in ("id", "digest", "home", "metadata"):
+        del data[key]
+    del data["verifier"]["checks"]
+    return {key: digest_of(value) for key, value in data.items()}
+
+
 def task_schema() -> dict[str, Any]:
     return schema_of(TaskFile, "Stillroom task")
-
-
-def checks_schema() -> dict[str, Any]:
-    return schema_of(ChecksFile, "Stillroom checks")
 
 
 def _verifier(raw: VerifierFile, checks: tuple[CheckSpec, ...]) -> VerifierSpec:
@@ -202,19 +175,13 @@ def _verifier(raw: VerifierFile, checks: tuple[CheckSpec, ...]) -> VerifierSpec:
         options=raw.options,
         checks=checks,
         seconds=raw.seconds,
+        check_seconds=raw.check_seconds,
+        writable=raw.writable,
+        services=raw.services,
+        layers=raw.layers,
+        canaries=raw.canaries,
+        plain=raw.plain,
     )
-
-
-def _id(check: str | Weighted) -> str:
-    return check if isinstance(check, str) else check.id
-
-
-def _weight(check: str | Weighted) -> float:
-    return 1.0 if isinstance(check, str) else check.weight
-
-
-Broken = tuple[tuple[str | int, ...], str, str]
-"""Where, what, hint."""
 
 
 def _task_rules(raw: TaskFile, task: str) -> Iterator[Broken]:
@@ -222,7 +189,7 @@ def _task_rules(raw: TaskFile, task: str) -> Iterator[Broken]:
         yield ("id",), f"the id `{raw.id}` is not the folder's name `{task}`", "rename one of them"
     if not TASK_ID.fullmatch(raw.id):
         yield ("id",), f"`{raw.id}` is not a task id", "lower case letters, digits, . _ -"
-    if not _inside(raw.instruction):
+    if not inside(raw.instruction):
         yield ("instruction",), "should be a file beside task.yaml", ""
     yield from _repo_rules(raw.repo, ("repo",))
     yield from _digest_rules(raw.image.digest, ("image", "digest"))
@@ -243,8 +210,9 @@ def _task_rules(raw: TaskFile, task: str) -> Iterator[Broken]:
             yield ("env", name), f"`{name}` holds a NUL, which no variable can", ""
     if not raw.submission.paths:
         yield ("submission", "paths"), "nothing would be submitted", "name a file or folder"
-    yield from _path_rules(raw.submission.paths, ("submission", "paths"))
-    yield from _solution_rules(raw.solution)
+    for loc, message, hint in submitted_rules(raw.submission.paths, raw.workdir, raw.env):
+        yield ("submission", "paths", *loc), message, hint
+    yield from _solution_rules(raw.solution, rooted=bool(raw.submission.rooted))
     yield from _verifier_rules(raw.verifier)
     yield from _clock_rules(raw.clock)
     yield from _random_rules(raw.random)
@@ -252,10 +220,13 @@ def _task_rules(raw: TaskFile, task: str) -> Iterator[Broken]:
     yield from _limit_rules(raw.limits)
 
 
-def _solution_rules(raw: SolutionSpec) -> Iterator[Broken]:
+def _solution_rules(raw: SolutionSpec, *, rooted: bool) -> Iterator[Broken]:
+    if raw.repo and rooted:
+        message = "a repository says nothing of files outside of the working directory"
+        yield ("solution", "repo"), message, "the submission has such paths: use `patch`"
     if (raw.patch is None) == (raw.repo is None):
         yield ("solution",), "needs either `patch` or `repo`", ""
-    if raw.patch is not None and not _inside(raw.patch):
+    if raw.patch is not None and not inside(raw.patch):
         yield ("solution", "patch"), "should be a file beside task.yaml", ""
     if raw.repo:
         yield from _repo_rules(raw.repo, ("solution", "repo"))
@@ -267,7 +238,7 @@ def _verifier_rules(raw: VerifierFile) -> Iterator[Broken]:
     yield from _digest_rules(raw.bundle.digest, (*at, "digest"))
     if (raw.bundle.folder is None) == (raw.bundle.repo is None):
         yield at, "needs either `folder` or `repo`", ""
-    if raw.bundle.folder is not None and not _inside(raw.bundle.folder):
+    if raw.bundle.folder is not None and not inside(raw.bundle.folder):
         yield (*at, "folder"), "should be a folder under verifiers/<task>/", ""
     if raw.bundle.repo:
         yield from _repo_rules(raw.bundle.repo, (*at, "repo"))
@@ -276,11 +247,30 @@ def _verifier_rules(raw: VerifierFile) -> Iterator[Broken]:
     yield from _path_rules(raw.bundle.paths, (*at, "paths"))
     if not raw.run:
         yield ("verifier", "run"), "nothing would be run", "name a file or folder"
-    yield from _path_rules(raw.run, ("verifier", "run"))
-    if not _inside(raw.checks):
+    yield from _path_rules(raw.writable, ("verifier", "writable"))
+    if not inside(raw.checks):
         yield ("verifier", "checks"), "should be a file under verifiers/<task>/", ""
-    if not 0 < raw.seconds <= 86400:
-        yield ("verifier", "seconds"), "should be between 0 and 86400", ""
+    for key in ("seconds", "check_seconds"):
+        value = getattr(raw, key)
+        if value is not None and not 0 < value <= 86400:
+            yield ("verifier", key), "should be between 0 and 86400", ""
+    yield from _layer_rules(raw)
+    for rule in (run_rules(raw.runner, raw.run, raw.options), service_rules(raw.services)):
+        yield from ((("verifier", *loc), message, hint) for loc, message, hint in rule)
+
+
+def _layer_rules(raw: VerifierFile) -> Iterator[Broken]:
+    hint = "stillroom lock checks TASK finds them, and writes the pin"
+    for i, layer in enumerate(raw.layers):
+        key = "canaries" if layer == "canary" else "plain"
+        if getattr(raw, key) is None:
+            yield ("verifier", "layers", i), f"`{layer}` needs the pin `{key}`", hint
+        elif layer != "canary" and raw.runner != "pytest":
+            message = f"`{layer}` is for tests of pytest, and not of {raw.runner}"
+            yield ("verifier", "layers", i), message, "`canary` is for all"
+    for key in ("canaries", "plain"):
+        if (value := getattr(raw, key)) is not None:
+            yield from _digest_rules(value, ("verifier", key))
 
 
 def _clock_rules(raw: ClockSpec) -> Iterator[Broken]:
@@ -317,7 +307,7 @@ def _network_rules(raw: NetworkSpec) -> Iterator[Broken]:
         for key in ("cassette", "digest"):
             if getattr(raw, key) is not None:
                 yield (*at, key), f"`{key}` is for `mode: replay`", "remove it, or change the mode"
-    if raw.cassette is not None and not _inside(raw.cassette):
+    if raw.cassette is not None and not inside(raw.cassette):
         yield (*at, "cassette"), "should be a folder beside task.yaml", ""
     if raw.digest is not None:
         yield from _digest_rules(raw.digest, (*at, "digest"))
@@ -332,27 +322,6 @@ def _limit_rules(raw: Limits) -> Iterator[Broken]:
         yield ("limits", "memory_mib"), "a box needs at least 16 MiB", ""
     if raw.pids < 8:
         yield ("limits", "pids"), "a box needs at least 8 processes", ""
-
-
-def _check_rules(raw: ChecksFile) -> Iterator[Broken]:
-    if not raw.scored:
-        yield ("scored",), "at least one check has to be scored", ""
-    seen: dict[str, str] = {}
-    groups: tuple[tuple[str, list[str]], ...] = (
-        ("scored", [_id(c) for c in raw.scored]),
-        ("gates", list(raw.gates)),
-        ("excluded", [c.id for c in raw.excluded]),
-    )
-    for group, ids in groups:
-        for i, name in enumerate(ids):
-            if not name.strip():
-                yield (group, i), "the id is empty", ""
-            if name in seen:
-                yield (group, i), f"`{name}` stands under `{seen[name]}` already", "remove one"
-            seen[name] = group
-    for i, check in enumerate(raw.scored):
-        if not 0 < _weight(check) <= _MOST_WEIGHT:
-            yield ("scored", i), f"a weight should be more than 0, {_MOST_WEIGHT:g} at most", ""
 
 
 def _repo_rules(raw: RepoPin, loc: tuple[str, ...]) -> Iterator[Broken]:
@@ -370,13 +339,5 @@ def _digest_rules(raw: str, loc: tuple[str, ...]) -> Iterator[Broken]:
 
 def _path_rules(paths: tuple[str, ...], loc: tuple[str, ...]) -> Iterator[Broken]:
     for i, path in enumerate(paths):
-        if not _inside(path):
+        if not inside(path):
             yield (*loc, i), f"`{path}` does not stay within the working directory", ""
-
-
-def _inside(path: str) -> bool:
-    """A plain relative path: no `..`, not `.git`, not empty, no trailing slash, no NUL."""
-    parts = PurePosixPath(path).parts
-    plain_path = str(PurePosixPath(path)) == path and not path.startswith(("/", "-"))
-    plain_path = plain_path and "\0" not in path
-    return plain_path and path != "." and ".." not in parts and parts[0] != ".git"

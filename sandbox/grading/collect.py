@@ -1,66 +1,166 @@
 """What an agent left behind, as a patch of the declared paths and nothing else.
 
 The agent's processes are dead by now. Its files are read as a stream, in memory; its git, its
-configuration and its tools take no part.
+configuration and its tools take no part, and no program of ours is run on them either.
 """
 
 import tarfile
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from sandbox.formats.digest import Entry
+from sandbox.formats.patch import MOST_FILES
+from sandbox.formats.patchnames import above, clashing, is_git, leads_out, swapped, unsafe
+from sandbox.formats.patchwrite import make_patch
+from sandbox.grading.apply import most_bytes, place, told
 from sandbox.model.record import Submission
 from sandbox.model.task import TaskSpec
 from sandbox.runtime.base import Box
-from sandbox.runtime.repo.patch import make_patch
-from sandbox.runtime.store import Store
 from sandbox.runtime.supplies import Supplies
-from sandbox.runtime.tarball import TooLarge, read
+from sandbox.runtime.tarball import TooLarge, begins_with_link, read
 
-_MAX_FILES = 100_000
+SECONDS = 120.0
+"""For the reading, whatever there is."""
 
 
-def collect(box: Box, task: TaskSpec, supplies: Supplies, store: Store) -> Submission:
+class _TooSlow(Exception):
+    """The stream takes longer than was allowed."""
+
+
+def collect(
+    box: Box,
+    task: TaskSpec,
+    supplies: Supplies,
+    *,
+    ticks: Callable[[], float] = time.monotonic,
+) -> Submission:
     """Stops the box, then reads it. What cannot be a submission is rejected, not a fault."""
     box.stop()
     limit = task.limits.submission_mib << 20
-    base = [e for e in supplies.base if task.submission.covers(e.path)]
-    before = {e.path: e for e in base}
-    allowed = limit + sum(len(e.data) for e in base)
+    pinned = {e.path: e for e in supplies.base}
+    allowed = limit + sum(len(e.data) for e in supplies.base)
+    until = ticks() + SECONDS
     try:
-        after = [
-            e
-            for path in task.submission.paths
-            for e in _files(box, task.workdir, path, allowed)
-            if task.submission.covers(e.path)
-        ]
+        found, links = _found(box, task, pinned, allowed, lambda: ticks() > until)
     except TooLarge:
-        return _rejected(task, f"the declared paths hold more than {allowed >> 20} MiB")
+        return _rejected(
+            task,
+            f"the declared paths hold more than {allowed >> 20} MiB or {MOST_FILES} files",
+        )
+    except _TooSlow:
+        return _rejected(task, f"the declared paths cannot be read within {SECONDS:g} s")
     except tarfile.TarError as e:
         return _rejected(task, f"the declared paths cannot be read: {e}")
-    changed = sum(len(e.data) for e in after if before.get(e.path) != e)
-    if changed > limit:
-        return _rejected(task, f"{changed >> 20} MiB changed, {task.limits.submission_mib} allowed")
-    if inner := next((e.path for e in after if _in_repository(e.path)), None):
-        return _rejected(task, f"{inner} is in a git repository of its own")
-    return Submission(task=task.id, patch=make_patch(store, supplies.repo, base, after))
+    kept, dropped = sift(task, pinned, found)
+    size = sum(len(e.data) for path, e in kept.items() if pinned.get(path) != e)
+    if size > limit:
+        return _rejected(task, f"{size >> 20} MiB changed, {task.limits.submission_mib} allowed")
+    patch = make_patch(pinned.values(), kept.values())
+    if len(patch) > most_bytes(task, pinned):
+        return _rejected(task, f"a patch of it would have {len(patch) >> 20} MiB")
+    return Submission(task=task.id, patch=patch, dropped=told(sorted({*dropped, *links})))
 
 
-def _files(box: Box, workdir: str, path: str, max_bytes: int) -> list[Entry]:
+def sift(
+    task: TaskSpec, pinned: Mapping[str, Entry], found: Mapping[str, Entry]
+) -> tuple[dict[str, Entry], list[str]]:
+    """The declared paths as the submission has them, and what is left out of it.
+
+    What is left out is as it was pinned, there or not. What is not covered is no part of either.
+    """
+    takes = {path: e for path, e in found.items() if task.submission.takes(path, pinned)}
+    kept = dict(takes)
+    kept |= {path: e for path, e in pinned.items() if not task.submission.takes(path, pinned)}
+    # Of what is reserved; what is only excluded is of no interest, as caches are.
+    dropped = {
+        path
+        for path in found.keys() | pinned.keys()
+        if path not in takes and task.submission.covers(path)
+        if found.get(path) != pinned.get(path) and not task.submission.takes(path, pinned)
+    }
+    for path, e in takes.items():
+        bad = bool(unsafe(path, rooted=True)) or (e.kind == "link" and leads_out(path, e.data))
+        if bad and pinned.get(path) != e:
+            _put_back(path, pinned, kept)
+            dropped.add(_repository(path))
+    for path in (wrong := _misplaced(pinned, kept)):
+        del kept[path]
+    dropped |= wrong
+    return kept, sorted(dropped)
+
+
+def _put_back(path: str, pinned: Mapping[str, Entry], kept: dict[str, Entry]) -> None:
+    del kept[path]
+    if path in pinned:
+        kept[path] = pinned[path]
+
+
+def _misplaced(pinned: Mapping[str, Entry], kept: Mapping[str, Entry]) -> set[str]:
+    """New names that would change a file for a folder, or are another's on some file system."""
+    new = kept.keys() - pinned.keys()
+    if not new:
+        return set()
+    return {*swapped(new, pinned.keys()), *clashing(new, kept.keys() - new)}
+
+
+def _repository(path: str) -> str:
+    """Of what is in somebody's repository, the repository: who lists its files says nothing."""
+    inner = (folder for folder in above(path) if is_git(folder.rpartition("/")[2]))
+    return min(inner, key=len, default=path)
+
+
+def _found(
+    box: Box,
+    task: TaskSpec,
+    pinned: Mapping[str, Entry],
+    max_bytes: int,
+    late: Callable[[], bool],
+) -> tuple[dict[str, Entry], set[str]]:
+    """What is at the declared paths, and links on the way to them: behind one, all is as pinned."""
+    found: dict[str, Entry] = {}
+    links: set[str] = set()
+    for path in task.submission.paths:
+        if link := _link_on_the_way(box, place(task, path), late):
+            links.add(link)
+            found |= {n: e for n, e in pinned.items() if n == path or n.startswith(f"{path}/")}
+        else:
+            found |= {e.path: e for e in _files(box, task, path, max_bytes, late)}
+    return found, links
+
+
+def _link_on_the_way(box: Box, where: str, late: Callable[[], bool]) -> str:
+    """What the agent put in place of a folder above a declared path; empty if it is no link.
+
+    It may lead to the kernel's own files, which are another machine's and cannot all be read.
+    """
+    for folder in reversed(list(above(where))):
+        try:
+            if folder and begins_with_link(_timed(box.get(folder), late)):
+                return folder
+        except FileNotFoundError:
+            return ""
+    return ""
+
+
+def _files(
+    box: Box, task: TaskSpec, path: str, max_bytes: int, late: Callable[[], bool]
+) -> Iterator[Entry]:
     try:
-        stream = box.get(f"{workdir}/{path}")
+        stream = box.get(place(task, path))
     except FileNotFoundError:
-        return []
+        return
     parent = str(PurePosixPath(path).parent)
-    prefix = "" if parent == "." else f"{parent}/"
-    return [
-        Entry(prefix + e.path, e.kind, e.data)
-        for e in read(stream, max_bytes=max_bytes, max_files=_MAX_FILES)
-    ]
+    prefix = "" if parent == "." else f"{parent.rstrip('/')}/"
+    for e in read(_timed(stream, late), max_bytes=max_bytes, max_files=MOST_FILES):
+        yield Entry(prefix + e.path, e.kind, e.data)
 
 
-def _in_repository(path: str) -> bool:
-    """No patch can hold it; and newer gits than ours would make a fault of it."""
-    return any(part.lower() == ".git" for part in path.split("/"))
+def _timed(stream: Iterator[bytes], late: Callable[[], bool]) -> Iterator[bytes]:
+    for block in stream:
+        if late():
+            raise _TooSlow
+        yield block
 
 
 def _rejected(task: TaskSpec, why: str) -> Submission:

@@ -17,7 +17,8 @@ VARIABLES = {
     "TZ": "UTC",
 }
 """Whatever the image says. SOURCE_DATE_EPOCH comes with the clock."""
-_USER = "0:0"
+_USER, _ROOT = "65534:65534", "0:0"
+_HOME_MIB = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,10 @@ class Setting:
     load: int
 
 
-def setting(task: TaskSpec, supplies: Supplies, conditions: Conditions) -> Setting:
+def setting(
+    task: TaskSpec, supplies: Supplies, conditions: Conditions, *, rootless: bool = False
+) -> Setting:
+    """rootless: boxes have no user but root, so whoever watches the checks is their user, too."""
     given = conditions
     clock = replace(task.clock, at=given.at or task.clock.at, mode=given.mode or task.clock.mode)
     cpus = task.limits.cpus if given.cpus is None else given.cpus
@@ -53,12 +57,21 @@ def setting(task: TaskSpec, supplies: Supplies, conditions: Conditions) -> Setti
         still=still,
         labels={"task": task.id, "role": "verifier"},
     )
+    box = replace(box, tmpfs=_home(box))
     return Setting(
         box=box,
         still=still,
         environment={**task.env, **given.env},
-        user=given.user or _USER,
+        user=given.user or (_ROOT if rootless else _USER),
         umask=box.umask if given.umask is None else given.umask,
         order=given.order,
         load=given.load,
     )
+
+
+def _home(box: BoxSpec) -> dict[str, int]:
+    """The home of who runs the checks: of the name that the agent's had, empty and in memory."""
+    home = box.environment.get("HOME", "").rstrip("/")
+    if not home.startswith("/") or f"{box.workdir}/".startswith(f"{home}/"):
+        return {}
+    return {home: _HOME_MIB}

@@ -1,30 +1,35 @@
-"""Submission to evidence: a second, clean box, where network and clock stand still."""
+"""Submission to evidence: clean boxes, where network and clock stand still.
 
-import json
+With canaries there are two, at the same time: each hidden test is as it is in one of them, and with
+another expectation in the other. What passes in both did not look at the expectation. Where a reward
+rests on few tests, these run in further pairs, with coins of their own.
+"""
+
+import hashlib
+import hmac
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from sandbox.errors import RuntimeFault, VerifierFault
 from sandbox.formats.digest import Entry
-from sandbox.grading.apply import SECONDS, apply_patch, said
-from sandbox.grading.measure import measured
-from sandbox.grading.probe import Expected, expected, later_on, require_stillness
-from sandbox.grading.readout import Readout, read_out
-from sandbox.grading.setting import Setting, setting
+from sandbox.formats.taskfile import task_parts
+from sandbox.grading.apply import Applied, applied
+from sandbox.grading.boxrun import Job, run_job
+from sandbox.grading.further import of_files
+from sandbox.grading.judge import further, rewarded
+from sandbox.grading.setting import setting
+from sandbox.grading.variants import canaried, withheld
 from sandbox.model.conditions import USUAL, Conditions
+from sandbox.model.layers import BARE, Canaries
 from sandbox.model.record import Submission
 from sandbox.model.task import TaskSpec
-from sandbox.model.verdict import Evidence, Probe, Ran
-from sandbox.runtime.base import Box, ExecResult, Runtime
-from sandbox.runtime.freeze.hold import held
+from sandbox.model.verdict import Evidence, Pair, Pins, Ran, Seen
+from sandbox.runtime.base import Runtime
 from sandbox.runtime.supplies import Supplies
-from sandbox.runtime.tarball import pack
 
-_FOLDER = "/verify"
-_RECORD_BYTES = 64 << 20
-_LOG_CHARACTERS = 1 << 18
-_BUSY = "(while :; do :; done) </dev/null >/dev/null 2>&1 &"
+_PLAIN = "run_plain"
+_FIELDS = ("ran", "detail", "report", "observed", "probes", "clock", "exit_code", "log", "seconds")
 
 
 def verify(
@@ -33,167 +38,160 @@ def verify(
     runtime: Runtime,
     supplies: Supplies,
     *,
+    attempt: int = 0,
     conditions: Conditions = USUAL,
     now: Callable[[], float] = time.time,
     ticks: Callable[[], float] = time.monotonic,
 ) -> Evidence:
     """Raises a Fault when no evidence can be had; that is never the submission's doing.
 
-    now: the machine's clock; ticks: one that never goes back.
+    attempt: another one draws other coins. now: the machine's clock; ticks: one that never goes
+    back.
     """
+    pins = _pins(task, submission, supplies)
     if submission.rejected:
-        return Evidence(ran=Ran.REJECTED, detail=submission.rejected)
-    plan = setting(task, supplies, conditions)
-    with held(plan.box, runtime, supplies.scratch, strict=task.clock.strict, now=now) as hold:
-        began = ticks()
-        with runtime.create(hold.spec) as box:
-            expect = expected(hold.spec, plan.still, user=plan.user, umask=plan.umask)
-            bench = _Bench(box, task, plan, expect, age=lambda: ticks() - began)
-            try:
-                evidence = _in_box(bench, submission.patch, supplies)
-            except RuntimeFault:
-                # Stopped for a limit between two programs: the submission's doing, and no fault.
-                limit = "" if box.lost() else box.reached()
-                if not limit:
-                    raise
-                evidence = Evidence(ran=Ran.REJECTED, detail=limit)
-    return replace(evidence, clock=hold.clock)
+        return _rejected(submission.rejected, submission.dropped, pins, conditions)
+    made = applied(task, supplies.base, submission.patch)
+    outside = (*submission.dropped, *made.outside)
+    if made.refused:
+        return _rejected(made.refused, outside, pins, conditions)
+    layers = supplies.layers if conditions.layers != "none" else BARE
+    coins = _coins(task, submission, supplies, attempt, conditions)
+    swapped = coins.drawn(layers.canaries)
+    bench = _Bench(task, made, conditions, runtime, supplies, now, ticks)
+    variants = _variants(supplies.tests, layers.canaries, swapped)
+    seen = bench.run(variants[:1] if conditions.layers == "mixed" else variants)
+    first, *more = seen
+    evidence = Evidence(
+        **{name: getattr(first, name) for name in _FIELDS},
+        outside=outside,
+        pins=pins,
+        asked=conditions.layers,
+        swapped=swapped,
+        second=more[0] if more else None,
+    )
+    return _confirmed(bench, coins, evidence) if conditions.layers == "all" else evidence
+
+
+def _confirmed(bench: "_Bench", coins: "_Coins", evidence: Evidence) -> Evidence:
+    """With the runs on which a reward rests beside the first pair, as long as there is any."""
+    spec, tests, layers = bench.task.verifier, bench.supplies.tests, bench.supplies.layers
+    need = further(spec, evidence, layers)
+    for number in range(1, need.pairs + 1):
+        swapped = coins.drawn(layers.canaries, number)
+        variants = _variants(tests, layers.canaries, swapped)
+        first, second = bench.run(variants, paths=need.paths)
+        pair = Pair(first=first, second=second, swapped=swapped, paths=need.paths)
+        evidence = replace(evidence, further=(*evidence.further, pair))
+        if not rewarded(spec, evidence, layers):
+            return evidence
+    if not (layers.plain or layers.withheld) or not rewarded(spec, evidence, layers):
+        return evidence
+    (plain,) = bench.run([withheld(tests, layers.withheld)], runner=_PLAIN)
+    return replace(evidence, plain=plain)
+
+
+def _rejected(why: str, outside: tuple[str, ...], pins: Pins, conditions: Conditions) -> Evidence:
+    """No box is needed to say so."""
+    return Evidence(
+        ran=Ran.REJECTED, detail=why, outside=outside, pins=pins, asked=conditions.layers
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """A box in which something is being verified."""
+    """Where one submission is being verified."""
 
-    box: Box
     task: TaskSpec
-    plan: Setting
-    expect: Expected
-    age: Callable[[], float]
-    """Seconds since its clock was started, at most."""
+    made: Applied
+    conditions: Conditions
+    runtime: Runtime
+    supplies: Supplies
+    now: Callable[[], float]
+    ticks: Callable[[], float]
+
+    def run(
+        self, variants: Sequence[Sequence[Entry]], runner: str = "", paths: Sequence[str] = ()
+    ) -> list[Seen]:
+        """Each in a box of its own, all at the same time. paths: of these files of tests only."""
+        rootless = self.runtime.capabilities().rootless
+        plan = setting(self.task, self.supplies, self.conditions, rootless=rootless)
+        layered = self.conditions.layers != "none" and self.supplies.layers.canaries is not None
+        canaries = layered and not runner
+        runner = runner or f"run_{self.task.verifier.runner}"
+        jobs = [
+            Job(
+                task=of_files(self.task, paths),
+                plan=plan,
+                made=self.made,
+                tests=tests,
+                runner=runner,
+                canaries=canaries,
+            )
+            for tests in variants
+        ]
+        if len(jobs) == 1:
+            return [self._run(jobs[0])]
+        with ThreadPoolExecutor(len(jobs)) as threads:
+            return list(threads.map(self._run, jobs))
+
+    def _run(self, job: Job) -> Seen:
+        seen, _ = run_job(job, self.runtime, self.supplies, now=self.now, ticks=self.ticks)
+        return seen
 
 
-def _in_box(bench: _Bench, patch: bytes, supplies: Supplies) -> Evidence:
-    refused, outside = apply_patch(bench.box, bench.task, patch)
-    if refused:
-        return Evidence(ran=Ran.REJECTED, detail=refused, outside=outside)
-    _put_tests(bench, supplies)
-    probes = _measure(bench)
-    if bench.plan.load:
-        _keep_busy(bench.box, bench.plan.load)
-    began = bench.age()
-    done = bench.box.exec(
-        ["/usr/bin/python3", "-P", "-s", f"{_FOLDER}/runner.py", f"{_FOLDER}/plan.json"],
-        seconds=bench.task.verifier.seconds,
-        user=bench.plan.user,
-        trusted=True,
-        output_bytes=_RECORD_BYTES,
-    )
-    evidence = _evidence(bench, done, began)
-    return replace(evidence, outside=outside, probes=(*probes, *evidence.probes))
+@dataclass(frozen=True, slots=True)
+class _Coins:
+    """One for each unit and pair of boxes, the same whenever the same is verified on this machine."""
+
+    secret: bytes
+    about: str
+
+    def drawn(self, canaries: Canaries | None, pair: int = 0) -> tuple[str, ...]:
+        """Names of the units whose canaries go into the first box of this pair."""
+        units = canaries.units if canaries else ()
+        return tuple(unit.name for unit in units if self._heads(unit.name, pair))
+
+    def _heads(self, unit: str, pair: int) -> bool:
+        of_pair = f"\0{pair}" if pair else ""
+        message = f"{self.about}\0{unit}{of_pair}".encode("utf-8", "surrogateescape")
+        return bool(hmac.digest(self.secret, message, "sha256")[0] & 1)
 
 
-def _put_tests(bench: _Bench, supplies: Supplies) -> None:
-    """Only now, and in this box only. They replace what the repository has in their places."""
-    box, task = bench.box, bench.task
-    places = [f"{task.workdir}/{p}" for p in task.verifier.bundle.paths]
-    removed = box.exec(["rm", "-rf", "--", *places], seconds=SECONDS, cwd="/")
-    if removed.exit_code != 0:
-        raise VerifierFault(said("cannot make room for the hidden tests", removed))
-    box.put(supplies.bundle, task.workdir)
-    options = "".join(f"{k} = {_ini(v)}\n" for k, v in sorted(task.verifier.options.items()))
-    plan = {
-        "workdir": task.workdir,
-        "arguments": list(task.verifier.arguments),
-        "environment": bench.plan.environment,
-        "ini": f"{_FOLDER}/pytest.ini",
-        "umask": bench.plan.umask,
-        "order": bench.plan.order,
-        "draw": bench.plan.still.seed is not None,
-        "raw": bench.expect.partial,
-    }
-    files = (
-        Entry("runner.py", "file", supplies.runner),
-        Entry("pytest.ini", "file", f"[pytest]\n{options}".encode()),
-        Entry("plan.json", "file", json.dumps(plan).encode()),
-    )
-    box.put(pack(files), _FOLDER)
-    if bench.plan.user != bench.plan.box.user:
-        _give(box, task.workdir, bench.plan.user)
-
-
-def _give(box: Box, folder: str, user: str) -> None:
-    """Who runs the checks has the place where they run: what is asked is who, and not what they may."""
-    done = box.exec(["chown", "-hR", user, "--", folder], seconds=SECONDS, cwd="/")
-    if done.exit_code != 0:
-        raise VerifierFault(said(f"cannot give {folder} to {user}", done))
-
-
-def _measure(bench: _Bench) -> tuple[Probe, ...]:
-    """Before any of the code under test runs: what is not as it should be is no doing of its."""
-    if bench.expect.partial:
-        return ()
-    found = measured(bench.box, bench.expect, user=bench.plan.user, age=bench.age)
-    require_stillness(found, bench.expect, elapsed=bench.age())
-    return (found,)
-
-
-def _keep_busy(box: Box, programs: int) -> None:
-    """They go on until the box is gone, and take from the checks what is theirs of its processors."""
-    done = box.exec(["sh", "-c", _BUSY * programs], seconds=SECONDS, cwd="/")
-    if done.exit_code != 0:
-        raise VerifierFault(said("cannot load the box", done))
-
-
-def _evidence(bench: _Bench, done: ExecResult, began: float) -> Evidence:
-    log = done.stderr.decode("utf-8", "backslashreplace")[:_LOG_CHARACTERS]
-    told = read_out(done.stdout)
-    if not told.probes:
-        words = log.strip()[-500:] or "nothing"
-        raise VerifierFault(f"the runner did not start (exit {done.exit_code}); it said: {words}")
-    elapsed = bench.age()
-    first, *later = told.probes
-    require_stillness(first or Probe(), bench.expect, elapsed=elapsed)
-    after = later_on(bench.expect)
-    moved = [_moved(p, after, elapsed) for p in later]
-    ran, detail = _how_it_ended(bench.task, done, told, any(moved))
-    sound = [p for p, wrong in zip(told.probes, (False, *moved), strict=True) if p and not wrong]
-    return Evidence(
-        ran=ran,
-        detail=detail,
-        report=told.report,
-        probes=tuple(sound),
-        exit_code=done.exit_code,
-        log=log,
-        seconds=elapsed - began if told.seconds is None else told.seconds,
-    )
-
-
-def _moved(probe: Probe | None, expect: Expected, elapsed: float) -> bool:
-    try:
-        require_stillness(probe or Probe(), expect, elapsed=elapsed)
-    except VerifierFault:
-        return True
-    return False
-
-
-def _how_it_ended(
+def _coins(
     task: TaskSpec,
-    done: ExecResult,
-    told: Readout,
-    moved: bool,  # noqa: FBT001
-) -> tuple[Ran, str]:
-    if done.timed_out:
-        return Ran.TIMED_OUT, f"the checks took more than {task.verifier.seconds:g} s"
-    if told.seconds is None:
-        why = f": {done.limit}" if done.limit else ""
-        return Ran.CRASHED, f"the runner ended early with exit code {done.exit_code}{why}"
-    if moved:
-        # Void would be a way out: the box stood still until the code under test was loaded.
-        return Ran.CRASHED, "the box did not stand still once the code under test was loaded"
-    if told.uncollected:
-        return Ran.FINISHED, "could not be collected: " + ", ".join(told.uncollected)
-    return Ran.FINISHED, ""
+    submission: Submission,
+    supplies: Supplies,
+    attempt: int,
+    conditions: Conditions,
+) -> _Coins:
+    """Of the patch itself, so that trying the same again is no second chance."""
+    if conditions.layers == "mixed":
+        # Of certificates: what they say has to be the same on every machine.
+        return _Coins(task.digest.encode(), conditions.draw)
+    patch = hashlib.sha256(submission.patch).hexdigest()
+    return _Coins(supplies.secret, f"{task.digest}\0{attempt}\0{patch}")
 
 
-def _ini(value: str) -> str:
-    return value.replace("\n", "\n    ")
+def _variants(
+    tests: Sequence[Entry], canaries: Canaries | None, swapped: Iterable[str]
+) -> list[Sequence[Entry]]:
+    if canaries is None:
+        return [tests]
+    first = frozenset(swapped)
+    second = frozenset(unit.name for unit in canaries.units) - first
+    return [canaried(tests, canaries, names) for names in (first, second)]
+
+
+def _pins(task: TaskSpec, submission: Submission, supplies: Supplies) -> Pins:
+    spec = task.verifier
+    return Pins(
+        task=task.digest,
+        image=task.image.digest,
+        bundle=spec.bundle.digest,
+        runner=supplies.runner_digest,
+        patch_sha256=hashlib.sha256(submission.patch).hexdigest(),
+        canaries=spec.canaries or "",
+        plain=spec.plain or "",
+        parts=task_parts(task),
+    )

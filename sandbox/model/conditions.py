@@ -15,7 +15,7 @@ class Conditions:
     env: Mapping[str, str] = field(default_factory=dict)
     """Over everything else, e.g. TZ, LANG or PYTHONHASHSEED."""
     order: int | None = None
-    """Run the checks in an order drawn with this seed."""
+    """Run the checks in an order drawn with this seed; -1: the other way round."""
     cpus: float | None = None
     load: int = 0
     """So many busy programs beside the checks."""
@@ -23,6 +23,10 @@ class Conditions:
     """Who runs the checks: `uid:gid`."""
     hostname: str | None = None
     umask: int | None = None
+    layers: Literal["all", "none", "mixed"] = "all"
+    """`none`: the tests alone, in one box; `mixed`: in one box, about half of the tests as canaries."""
+    draw: str = ""
+    """With `mixed`: what the coins are drawn with."""
 
 
 USUAL = Conditions()

@@ -33,6 +33,8 @@ class Submission:
     patch: bytes
     rejected: str = ""
     """Why there is no patch, when what was left behind cannot be one."""
+    dropped: tuple[str, ...] = ()
+    """Paths that were left behind, and that no submission may have: they are as they were pinned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,8 @@ class VerdictRecord:
     reason: str
     checks: Mapping[str, str]
     """Check id → outcome."""
+    flags: tuple[Literal["forged", "test-dependent", "unproved"], ...] = ()
+    """Why the reward is 0 whatever passed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,13 @@
 """A task: the pinned world an agent is put into, and how its work is judged."""
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal, NewType
+
+from sandbox.model.reserved import held_back
+from sandbox.model.rooted import is_rooted
 
 TaskId = NewType("TaskId", str)
 Digest = NewType("Digest", str)
@@ -39,18 +43,36 @@ class ImagePin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionSpec:
-    """Which part of the working directory is the agent's answer. Nothing else is graded."""
+    """Which files are the agent's answer: what it leaves there. Nothing else is graded."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
     paths: tuple[str, ...]
-    """Files or folders, relative to the working directory."""
+    """Files or folders, relative to the working directory; or, with a `/` before them, of the box:
+    see patches.md for what may be declared there."""
     exclude: tuple[str, ...] = ("**/__pycache__/**", "*.pyc")
     """Patterns within them that are never taken; as in .gitignore, without a slash for names."""
 
     def covers(self, path: str) -> bool:
-        """Is this path, relative to the working directory, part of a submission?"""
+        """Is this path part of a submission? Relative to the working directory, or rooted."""
         inside = any(path == top or path.startswith(f"{top}/") for top in self.paths)
         return inside and not any(_matches(path, pattern) for pattern in self.exclude)
+
+    def takes(self, path: str, pinned: Container[str]) -> bool:
+        """Is it part of a submission, and none of the files that are reserved?
+
+        pinned: paths of the pinned tree.
+        """
+        return self.covers(path) and not held_back(path, pinned, self.paths)
+
+    @property
+    def inner(self) -> tuple[str, ...]:
+        """Those of the working directory."""
+        return tuple(path for path in self.paths if not is_rooted(path))
+
+    @property
+    def rooted(self) -> tuple[str, ...]:
+        """Those of the box outside of it."""
+        return tuple(path for path in self.paths if is_rooted(path))
 
 
 def _matches(path: str, pattern: str) -> bool:
@@ -94,18 +116,63 @@ class CheckSpec:
     id: str
     weight: float = 1.0
     gate: bool = False
+    accept: tuple[str, ...] = ()
+    """Outcomes that count as a pass beside `passed`: skipped, xfailed, xpassed."""
+
+
+Runner = Literal["pytest", "unittest", "shell", "node", "go", "cargo"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadySpec:
+    """When a service is: exactly one of these."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    port: int | None = None
+    """It accepts a connection on 127.0.0.1."""
+    path: str | None = None
+    """It is there; if it is a socket, it accepts a connection. Absolute."""
+    seconds: float | None = None
+    """It still runs so long after its start, or ended with 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSpec:
+    """A program that the checks ask, started in the verifier's box before the hidden tests are put."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    name: str
+    run: str
+    """A command line of /bin/sh, in the working directory, as a user without rights."""
+    ready: ReadySpec
+    seconds: float = 30.0
+    """In which it has to be ready; otherwise every check has failed."""
+    writable: tuple[str, ...] = ()
+    """Files and folders of `workdir` that it may change, beside its own home."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifierSpec:
     bundle: BundleSpec
-    runner: Literal["pytest"]
+    runner: Runner
     arguments: tuple[str, ...]
     """What the runner is asked to run; with pytest, files or folders."""
     options: dict[str, str]
     """The runner's configuration; with pytest, ini options."""
     checks: tuple[CheckSpec, ...]
     seconds: float
+    check_seconds: float | None = None
+    """Wall time for one check; None: only all of them together have a limit."""
+    writable: tuple[str, ...] = ()
+    """What of the working directory the checks may change, beside making new files there."""
+    services: tuple[ServiceSpec, ...] = ()
+    """In the order in which they are started."""
+    layers: tuple[Literal["canary", "withheld", "plain"], ...] = ()
+    """What a verdict rests on beside the tests: see model.layers."""
+    canaries: Digest | None = None
+    """Of verifiers/<task>/canaries.json; needed for `canary`."""
+    plain: Digest | None = None
+    """Of verifiers/<task>/plain.json; needed for `withheld` and `plain`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

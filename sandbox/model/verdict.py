@@ -72,29 +72,97 @@ class Ran(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """Raw, saved as is: a verdict can be computed again without a box."""
+class Seen:
+    """What one box showed."""
 
     ran: Ran
     detail: str = ""
     """Why it was rejected, timed out or crashed."""
     report: Mapping[str, CheckReport] = field(default_factory=dict)
+    observed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of a plain run: key of an assertion → the different values that it was told."""
     probes: tuple[Probe, ...] = ()
     clock: HeldClock | None = None
     """None: there was no need of a box, or this was written before it was kept."""
     exit_code: int | None = None
     log: str = ""
     """What the run printed, bounded."""
-    outside: tuple[str, ...] = ()
-    """Paths of the submission that lie outside the declared ones: left out."""
     seconds: float = 0.0
     """The checks' own run time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pins:
+    """What it is evidence of, by content."""
+
+    task: str
+    image: str
+    bundle: str
+    runner: str
+    patch_sha256: str
+    canaries: str = ""
+    plain: str = ""
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """Part of the task → its digest; of the verifier without its checks: these may be weighed anew."""
+
+
+def file_of(check: str) -> str:
+    """The file of a test, by the id of its check."""
+    return check.partition("::")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two boxes more, with coins of their own; see grading.further."""
+
+    first: Seen
+    second: Seen
+    swapped: tuple[str, ...] = ()
+    """Units whose canaries ran in the first of them."""
+    paths: tuple[str, ...] = ()
+    """The files of tests that ran there. Empty: all."""
+
+    def covers(self, check: str) -> bool:
+        return not self.paths or file_of(check) in self.paths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence(Seen):
+    """What the boxes showed, the first of them in its own fields.
+
+    Raw, saved as is: a verdict can be computed again without a box.
+    """
+
+    outside: tuple[str, ...] = ()
+    """Paths of the submission that lie outside the declared ones: left out."""
+    pins: Pins | None = None
+    asked: Literal["all", "none", "mixed"] = "all"
+    """Which layers were asked for, as in model.conditions: it is judged by what was asked."""
+    swapped: tuple[str, ...] = ()
+    """Units whose canaries ran in the first box, and whose tests ran in the second."""
+    second: Seen | None = None
+    """None: there are no canaries, or only one box was asked for."""
+    further: tuple[Pair, ...] = ()
+    """Where a reward rests on few units. What counts has to count in each of them."""
+    plain: Seen | None = None
+    """Without the test runner. None: not asked for, as where not everything passed."""
+
+
+Flag = Literal["forged", "test-dependent", "unproved"]
+"""`forged`: it passed what nothing right can pass; `test-dependent`: it is right under the test
+runner only; `unproved`: the evidence lacks what a verdict of this task rests on."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     spec: CheckSpec
     outcome: Outcome
+    """`missing` as well where it could not be believed; then `note` says why."""
+    note: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome is Outcome.PASSED or self.outcome.value in self.spec.accept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,18 +170,20 @@ class Verdict:
     checks: tuple[CheckResult, ...]
     reason: str = ""
     """In words, when it is not resolved."""
+    flags: tuple[Flag, ...] = ()
+    """Any of them makes the reward 0."""
 
     @property
     def resolved(self) -> bool:
-        return bool(self.checks) and all(c.outcome is Outcome.PASSED for c in self.checks)
+        return bool(self.checks) and not self.flags and all(c.passed for c in self.checks)
 
     @property
     def reward(self) -> float:
         """Weighted share of passed checks; 0 if a gate did not pass, 1 only if resolved."""
         if self.resolved:
             return 1.0
-        if any(c.spec.gate and c.outcome is not Outcome.PASSED for c in self.checks):
+        if self.flags or any(c.spec.gate and not c.passed for c in self.checks):
             return 0.0
         total = sum(c.spec.weight for c in self.checks)
-        passed = sum(c.spec.weight for c in self.checks if c.outcome is Outcome.PASSED)
+        passed = sum(c.spec.weight for c in self.checks if c.passed)
         return min(passed / total, 1.0 - 1e-6) if total else 0.0

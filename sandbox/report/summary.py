@@ -1,6 +1,7 @@
 """What a run came to, in numbers. Pure."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
@@ -12,6 +13,8 @@ class Summary:
     rollouts: int
     resolved: int
     failed: int
+    flags: Mapping[str, int]
+    """Of those that failed: flag → how many have it."""
     void: int
     mean_reward: float | None
     """Over those with a verdict; None when there is none."""
@@ -28,6 +31,7 @@ def summarize(rollouts: Iterable[Rollout]) -> Summary:
         rollouts=len(found),
         resolved=resolved,
         failed=len(verdicts) - resolved,
+        flags=dict(sorted(Counter(flag for v in verdicts for flag in v.flags).items())),
         void=sum(r.fault is not None for r in found),
         mean_reward=sum(v.reward for v in verdicts) / len(verdicts) if verdicts else None,
         median_overhead_seconds=round(median(overheads), 3) if overheads else None,

@@ -11,6 +11,7 @@ from sandbox.formats.controls import printable
 from sandbox.model.record import Rollout
 from sandbox.model.task import TaskSpec
 from sandbox.report.summary import Summary, overhead_seconds
+from sandbox.rollout.compare import Difference
 
 _CELL_CHARS = 100
 
@@ -40,6 +41,17 @@ def tasks_table(tasks: Iterable[TaskSpec], suites: dict[str, list[str]]) -> Tabl
             t.image.name,
             ", ".join(sorted(name for name, ids in suites.items() if t.id in ids)),
         )
+    return table
+
+
+def differences_table(found: Iterable[Difference]) -> Table:
+    """A line for each thing in which two verdicts on the same differ."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("task", "try", "what", "as told", "as found here"):
+        table.add_column(name, justify="right" if name == "try" else "left", overflow="fold")
+    for d in found:
+        cells = (d.task, d.attempt, d.what, d.theirs, d.ours)
+        table.add_row(*(Text(_cell(cell)) for cell in cells))
     return table
 
 
@@ -95,6 +107,7 @@ def summary_line(summary: Summary) -> str:
     parts = [f"{summary.resolved} of {summary.rollouts} resolved"]
     if summary.failed:
         parts.append(f"{summary.failed} not resolved")
+    parts += [f"{count} {flag}" for flag, count in summary.flags.items()]
     if summary.void:
         parts.append(f"{summary.void} void")
     if summary.mean_reward is not None:
@@ -131,6 +144,8 @@ def _row(r: Rollout) -> tuple[str | Text, ...]:
         return (name, number, Text("void", "yellow"), "", "", "", "", "")
     passed = sum(o == "passed" for o in r.verdict.checks.values())
     word = Text("resolved", "green") if r.verdict.resolved else Text("not resolved", "red")
+    if r.verdict.flags:
+        word = Text(", ".join(r.verdict.flags), "bold red")
     return (
         name,
         number,

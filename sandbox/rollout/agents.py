@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sandbox.errors import SpecError, UserError
 from sandbox.formats import yamlfile
+from sandbox.formats.patchparts import parts
 from sandbox.model.step import Action, Observation, Run, Submit
 from sandbox.rollout.agent import Opening
 
@@ -27,9 +28,19 @@ class Oracle:
     name = "oracle"
 
     def begin(self, opening: Opening) -> "Script":
-        patch = base64.encodebytes(opening.reference()).decode()
-        apply = "base64 -d <<'PATCH' | git apply --whitespace=nowarn -\n" + patch + "PATCH"
-        return Script((Run(f"cd {shlex.quote(opening.workdir)}"), Run(apply)))
+        inner, rooted = parts(opening.reference())
+        actions = [Run(f"cd {shlex.quote(opening.workdir)}")]
+        if inner or not rooted:
+            actions.append(Run(_apply(inner, "")))
+        if rooted:
+            # `a//srv/x` from the root: all that is before `srv` is stripped.
+            actions += [Run("cd /"), Run(_apply(rooted, " -p2"))]
+        return Script(actions)
+
+
+def _apply(patch: bytes, option: str) -> str:
+    text = base64.encodebytes(patch).decode()
+    return f"base64 -d <<'PATCH' | git apply --whitespace=nowarn{option} -\n{text}PATCH"
 
 
 class Scripted:

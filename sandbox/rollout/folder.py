@@ -18,6 +18,7 @@ from sandbox.runtime.store import remove_tree
 from sandbox.runtime.terminal import Tape
 
 EVENTS, CAST = "events.jsonl", "terminal.cast"
+EVIDENCE, PATCH = "evidence.json", "submission.patch"
 
 
 class Events:
@@ -96,14 +97,14 @@ class RolloutFolder:
 
     def write_patch(self, patch: bytes) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
-        (self.path / "submission.patch").write_bytes(patch)
+        (self.path / PATCH).write_bytes(patch)
 
     def write_evidence(self, evidence: Evidence) -> None:
-        jsonfile.write(self.path / "evidence.json", jsonfile.dumps(evidence))
+        jsonfile.write(self.path / EVIDENCE, jsonfile.dumps(evidence))
 
     def read_evidence(self) -> Evidence:
         """Raises SpecError."""
-        return jsonfile.load(self.path / "evidence.json", Evidence)
+        return jsonfile.load(self.path / EVIDENCE, Evidence)
 
 
 def _name(action: Action) -> str:

@@ -12,7 +12,7 @@ from sandbox.formats import jsonfile
 from sandbox.formats.records import Appender, drop_submissions, read_results, submission_line
 from sandbox.model.record import Rollout
 from sandbox.model.task import STRICT, TaskId
-from sandbox.rollout.folder import RolloutFolder
+from sandbox.rollout.folder import PATCH, RolloutFolder
 from sandbox.runtime.lease import Lease
 
 RESULTS, SUBMISSIONS = "results.jsonl", "submissions.jsonl"
@@ -31,6 +31,8 @@ class Manifest:
     runtime: str
     graded: str = ""
     """The submissions file, when the run grades one."""
+    suite: str = ""
+    """Its name, if one was named; `tasks` says what that was."""
     tasks: dict[str, str]
     """Task id → task digest."""
     attempts: int
@@ -88,11 +90,11 @@ class OutFolder:
         }
 
     def rollout(self, task: TaskId, attempt: int) -> RolloutFolder:
-        return RolloutFolder(self.path / "rollouts" / task / str(attempt))
+        return rollout_folder(self.path, task, attempt)
 
     def add(self, rollout: Rollout) -> None:
         """The submission first: a result on disk means that the rollout needs nothing more."""
-        patch = self.rollout(rollout.task, rollout.attempt).path / "submission.patch"
+        patch = self.rollout(rollout.task, rollout.attempt).path / PATCH
         if rollout.verdict and patch.exists() and not self._manifest.graded:
             line = submission_line(
                 rollout.task, patch.read_bytes(), agent=rollout.agent, attempt=rollout.attempt
@@ -136,10 +138,19 @@ def is_run(path: Path) -> bool:
     return (path / "run.json").is_file() or (path / RESULTS).is_file()
 
 
+def require_run(path: Path) -> None:
+    """Raises UserError."""
+    if not is_run(path):
+        raise UserError(f"{path} is not the folder of a run", hint="a run has run.json in it")
+
+
+def rollout_folder(run: Path, task: str, attempt: int) -> RolloutFolder:
+    return RolloutFolder(run / "rollouts" / task / str(attempt))
+
+
 def find_rollout(run: Path, task: str, attempt: int | None) -> RolloutFolder:
     """The files of one rollout of a run, the first try if not said. Raises UserError."""
-    if not is_run(run):
-        raise UserError(f"{run} is not the folder of a run", hint="a run has run.json in it")
+    require_run(run)
     folders = {p.name: p for p in sorted(run.glob("rollouts/*")) if p.is_dir()}
     if task not in folders:
         near = get_close_matches(task, folders, n=1)
@@ -169,11 +180,7 @@ def choose_out(parent: Path, name: str, manifest: Manifest, *, wanted: int | Non
 
     wanted: how many verdicts make it finished; tasks times attempts if not said.
     """
-    numbered = sorted(
-        (int(p.name.rpartition("-")[2]), p)
-        for p in parent.glob(f"{name}-*")
-        if p.name[len(name) + 1 :].isdigit()
-    )
+    numbered = _numbered(parent, name)
     if not numbered:
         return parent / f"{name}-1"
     number, last = numbered[-1]
@@ -184,3 +191,17 @@ def choose_out(parent: Path, name: str, manifest: Manifest, *, wanted: int | Non
     verdicts = sum(r.verdict is not None for r in latest.values())
     total = len(manifest.tasks) * manifest.attempts if wanted is None else wanted
     return last if there == manifest and verdicts < total else parent / f"{name}-{number + 1}"
+
+
+def next_out(parent: Path, name: str) -> Path:
+    """Without --out, for what is done at once: the next one."""
+    numbered = _numbered(parent, name)
+    return parent / f"{name}-{numbered[-1][0] + 1 if numbered else 1}"
+
+
+def _numbered(parent: Path, name: str) -> list[tuple[int, Path]]:
+    return sorted(
+        (int(p.name.rpartition("-")[2]), p)
+        for p in parent.glob(f"{name}-*")
+        if p.name[len(name) + 1 :].isdigit()
+    )

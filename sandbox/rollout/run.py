@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 
 from sandbox.errors import Fault, RuntimeFault
 from sandbox.grading.collect import collect
-from sandbox.grading.judge import judge
+from sandbox.grading.judge import judge_as_asked
 from sandbox.grading.verify import verify
 from sandbox.model.conditions import USUAL, Conditions
+from sandbox.model.layers import Layers
 from sandbox.model.record import Ending, FaultRecord, Rollout, Submission, VerdictRecord
 from sandbox.model.step import Observation, Status, Step, Submit, TerminalAction
 from sandbox.model.task import Limits, TaskSpec
@@ -44,6 +45,8 @@ class World:
     depot: Depot
     observer: Observer = field(default_factory=Observer)
     clocks: Clocks = field(default_factory=Clocks)
+    verify: Callable[..., Evidence] = verify
+    """Who asks much of the same may remember the answers; see audit.exploits.memo."""
 
 
 class Stopwatch:
@@ -207,7 +210,7 @@ def _agent_part(
             steps, ending = work(box, supplies)
         link.check()
         with attempt.phase("collect"):
-            submission = collect(box, attempt.task, supplies, attempt.world.depot.store)
+            submission = collect(box, attempt.task, supplies, ticks=attempt.world.clocks.ticks)
     return submission, replace(record, steps=steps, ending=ending)
 
 
@@ -268,28 +271,31 @@ def _graded(
         patch_bytes=len(submission.patch),
     )
     with attempt.phase("verify"):
-        evidence = verify(
+        evidence = attempt.world.verify(
             attempt.task,
             submission,
             attempt.world.runtime,
             supplies,
-            now=attempt.world.clocks.wall,
+            attempt=attempt.number,
             conditions=conditions,
+            now=attempt.world.clocks.wall,
             ticks=attempt.world.clocks.ticks,
         )
     attempt.watch.seconds["checks"] = evidence.seconds
     attempt.folder.write_evidence(evidence)
     warning = evidence.clock.warning if evidence.clock else ""
-    return replace(record, verdict=verdict_record(attempt.task, evidence), warning=warning)
+    verdict = verdict_record(attempt.task, evidence, supplies.layers)
+    return replace(record, verdict=verdict, warning=warning)
 
 
-def verdict_record(task: TaskSpec, evidence: Evidence) -> VerdictRecord:
-    verdict = judge(task.verifier, evidence)
+def verdict_record(task: TaskSpec, evidence: Evidence, layers: Layers) -> VerdictRecord:
+    verdict = judge_as_asked(task.verifier, evidence, layers)
     return VerdictRecord(
         reward=verdict.reward,
         resolved=verdict.resolved,
         reason=verdict.reason,
         checks={c.spec.id: c.outcome.value for c in verdict.checks},
+        flags=verdict.flags,
     )
 
 

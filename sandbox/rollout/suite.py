@@ -13,6 +13,7 @@ from sandbox.model.task import TaskId, TaskSpec
 from sandbox.rollout import command
 from sandbox.rollout.agent import Agent
 from sandbox.rollout.executor import Job, execute
+from sandbox.rollout.folder import RolloutFolder
 from sandbox.rollout.outdir import OutFolder
 from sandbox.rollout.run import Attempt, Made, Stopwatch, World, grade, perform, rollout
 from sandbox.runtime.base import Box, Runtime
@@ -27,6 +28,15 @@ class Plan:
     workers: int = 1
     retries: int = 1
     attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One rollout to be done, and by whom."""
+
+    task: TaskSpec
+    attempt: int
+    agent: Agent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,17 +55,34 @@ def run_suite(
     tasks: Sequence[TaskSpec], agent: Agent, world: World, out: OutFolder, plan: Plan
 ) -> list[Rollout]:
     """Each task, `plan.attempts` times, with this agent."""
+    # One try at everything before the second at anything: early numbers say more.
+    parts = [Part(task=t, attempt=n, agent=agent) for n in range(plan.attempts) for t in tasks]
+    return run_parts(parts, world, out, plan)
+
+
+def run_parts(
+    parts: Sequence[Part],
+    world: World,
+    out: OutFolder,
+    plan: Plan,
+    after: Callable[[Part, RolloutFolder], None] | None = None,
+) -> list[Rollout]:
+    """Rollouts that need not have the same agent. after: looks around when one is over."""
     cancelled = threading.Event()
 
-    def job(task: TaskSpec, number: int) -> Job:
+    def job(part: Part) -> Job:
         def run() -> Rollout:
-            return rollout(_attempt(task, number, world, out), agent, cancelled)
+            attempt = _attempt(part.task, part.attempt, world, out)
+            done = rollout(attempt, part.agent, cancelled)
+            if after:
+                after(part, attempt.folder)
+            return done
 
-        return Job(task=task.id, attempt=number, run=run)
+        return Job(task=part.task.id, attempt=part.attempt, run=run)
 
-    # One try at everything before the second at anything: early numbers say more.
-    jobs = [job(t, number) for number in range(plan.attempts) for t in tasks]
-    return _execute(jobs, tasks, world, out, plan, cancelled)
+    tasks = {part.task.id: part.task for part in parts}
+    jobs = [job(part) for part in parts]
+    return _execute(jobs, list(tasks.values()), world, out, plan, cancelled)
 
 
 def grade_all(

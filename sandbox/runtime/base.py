@@ -80,6 +80,11 @@ CONTROL, STATUS, OUTPUT = 250, 251, 253
 class Wires(Protocol):
     """Three pipes between the host and a program on a terminal, beside the terminal."""
 
+    @property
+    def lossless(self) -> bool:
+        """Whether all that a program wrote is received before its end is, however it ended."""
+        ...
+
     def filenos(self) -> tuple[int, ...]:
         """To poll for reading: one of them is readable when there may be something to receive."""
         ...

@@ -93,7 +93,7 @@ class FakeRuntime:
             disk=("watch",),
             cgroups="none",
             user_namespace=False,
-            rootless=True,
+            rootless=False,
             freeze=False,
             snapshot=True,
             still=self._still,
@@ -196,6 +196,8 @@ class FakeBox:
                     for name in [path, *self._below(path)]:
                         self.files.pop(name, None)
                 return said()
+            case ("rmdir", *_):
+                return said()  # there are no empty folders
             case _:
                 return said("", NOT_FOUND, errors=f"{call.argv[0]}: {UNANSWERED}\n")
 

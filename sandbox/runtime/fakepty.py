@@ -84,6 +84,8 @@ class FakePty:
 
 
 class FakeWires:
+    lossless = True
+
     def __init__(self) -> None:
         self._control, self.far_control = socket.socketpair()
         self._output, self.far_output = socket.socketpair()

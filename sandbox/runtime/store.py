@@ -12,6 +12,7 @@ tmp/                     scratch folders, each with a lease of its owner
 import errno
 import hashlib
 import os
+import secrets
 import shutil
 import subprocess
 import time
@@ -36,6 +37,20 @@ class Store:
     def lock(self, name: str) -> AbstractContextManager[None]:
         """One builder of `name` at a time, over all processes that share the store."""
         return exclusive(self.root / "locks" / f"{name}.lock")
+
+    def secret(self) -> bytes:
+        """32 random bytes, drawn once for this store and readable by its owner alone."""
+        path = self.root / "secret"
+        with self.lock("secret"):
+            if not path.exists():
+                fresh = path.with_name("secret.new")
+                fresh.unlink(missing_ok=True)
+                with os.fdopen(
+                    os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
+                ) as f:
+                    f.write(secrets.token_bytes(32))
+                fresh.replace(path)
+            return path.read_bytes()
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:

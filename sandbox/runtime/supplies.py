@@ -3,7 +3,7 @@
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,20 +12,26 @@ from sandbox.errors import ImageFault, SpecError, VerifierFault
 from sandbox.formats import jsonfile
 from sandbox.formats.digest import Entry, folder_entries, tree_digest
 from sandbox.formats.home import locate
+from sandbox.formats.layerfile import load_layers
+from sandbox.formats.patch import parse
+from sandbox.formats.patchapply import outcome
+from sandbox.formats.patchlines import PatchError
+from sandbox.formats.patchwrite import make_patch
 from sandbox.formats.repofile import load_repo_lock
 from sandbox.model.image import ImageLock
-from sandbox.model.task import TaskSpec
+from sandbox.model.layers import BARE, Layers
+from sandbox.model.task import Digest, TaskSpec
 from sandbox.runtime.image.ensure import ensure
+from sandbox.runtime.image.rooted import rooted_files
 from sandbox.runtime.network import cassette
 from sandbox.runtime.network.cassette import Cassette
-from sandbox.runtime.repo.patch import make_patch
 from sandbox.runtime.repo.pins import Pinned, Repos, committed, read_files
 from sandbox.runtime.repo.worktree import seed
 from sandbox.runtime.spec import Image, Seed
 from sandbox.runtime.store import Store
-from sandbox.runtime.tarball import pack
 
 _IMAGES = "`image.name` of task.yaml names a lock of repos/images/"
+_PATCH_BYTES = 1 << 28
 _REMEMBERED = 64
 """Tasks whose supplies are kept in memory."""
 
@@ -41,18 +47,41 @@ def temporary() -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supplies:
-    """For one task. `bundle` and `runner` must never come near the agent's box."""
+    """For one task. `tests`, `runners` and `layers` must never come near the agent's box."""
 
     image: Image
     repo: Pinned
     seed: Seed
     base: tuple[Entry, ...]
-    """The pinned files within the submission's paths."""
-    bundle: bytes
-    """A tar of the hidden tests, relative to the working directory."""
-    runner: bytes
+    """The pinned files within the submission's paths: the repository's, and rooted ones of the image."""
+    tests: tuple[Entry, ...]
+    """The hidden tests, relative to the working directory."""
+    runners: Mapping[str, bytes]
+    """File of verifiers/_runners/ → its content: what runs the tests in the box."""
+    layers: Layers = BARE
+    secret: bytes = b""
+    """Of this machine: coins are drawn with it."""
     scratch: Callable[[], AbstractContextManager[Path]] = temporary
     """Makes a folder for what a box is shown of this machine; gone afterwards."""
+
+    @property
+    def runner_digest(self) -> Digest:
+        """Of all that runs the tests in the box."""
+        return _digest_of_runners(self.runners)
+
+
+def runner_files(home: Path) -> dict[str, bytes]:
+    """File of verifiers/_runners/ → its content."""
+    return {e.path: e.data for e in folder_entries(locate(home, "verifiers/_runners"))}
+
+
+def runner_digest(home: Path) -> Digest:
+    """What `Supplies.runner_digest` is for tasks of this home."""
+    return _digest_of_runners(runner_files(home))
+
+
+def _digest_of_runners(files: Mapping[str, bytes]) -> Digest:
+    return tree_digest(Entry(name, "file", data) for name, data in files.items())
 
 
 class Depot:
@@ -81,13 +110,16 @@ class Depot:
     def _supply(self, task: TaskSpec) -> Supplies:
         home = Path(task.home)
         repo = self._repos_of(home).ensure(task.repo)
+        image = self.image(home, task.image.name, task.image.digest)
         return Supplies(
-            image=self.image(home, task.image.name, task.image.digest),
+            image=image,
             repo=repo,
             seed=seed(self.store, repo, task.workdir),
-            base=tuple(read_files(repo, task.submission.paths, missing_ok=True)),
-            bundle=pack(self.bundle(task)),
-            runner=locate(home, f"verifiers/_runners/run_{task.verifier.runner}.py").read_bytes(),
+            base=(*_pinned_files(repo, task), *rooted_files(image, task)),
+            tests=tuple(self.bundle(task)),
+            runners=runner_files(home),
+            layers=load_layers(task),
+            secret=self.store.secret(),
             scratch=self.store.scratch,
         )
 
@@ -162,12 +194,34 @@ class Depot:
         if spec.repo is None:
             return b""
         fixed = self._repos_of(home).ensure(spec.repo)
-        paths = spec.paths or task.submission.paths
+        paths = spec.paths or task.submission.inner
+        pinned = {e.path for e in supplies.base}
         before, after = (
-            [e for e in read_files(r, paths, missing_ok=True) if task.submission.covers(e.path)]
+            [
+                e
+                for e in read_files(r, paths, missing_ok=True)
+                if task.submission.takes(e.path, pinned)
+            ]
             for r in (supplies.repo, fixed)
         )
-        return make_patch(self.store, supplies.repo, before, after)
+        return make_patch(before, after)
+
+    def solved(self, task: TaskSpec, supplies: Supplies) -> list[Entry]:
+        """The files that a submission may change, as the reference solution leaves them."""
+        pinned = {e.path for e in supplies.base}
+        base = {e.path: e for e in (*read_files(supplies.repo), *supplies.base)}
+        patch = self.solution(task, supplies)
+        rooted = bool(task.submission.rooted)
+        try:
+            changes = parse(patch, max_bytes=_PATCH_BYTES, rooted=rooted)
+            made = outcome(changes, base, max_bytes=_PATCH_BYTES)
+        except PatchError as e:
+            raise VerifierFault(
+                f"the reference solution of `{task.id}` does not apply: {e}", retry=False
+            ) from None
+        after = {**base, **{e.path: e for e in made.files}}
+        left = [e for path, e in sorted(after.items()) if path not in made.removed]
+        return [e for e in left if task.submission.takes(e.path, pinned)]
 
     def _repos_of(self, home: Path) -> Repos:
         key = str(home)
@@ -175,6 +229,12 @@ class Depot:
             lock = load_repo_lock(home)
             self._repos[key] = Repos(self.store, home / "repos", dict(lock.repos))
         return self._repos[key]
+
+
+def _pinned_files(repo: Pinned, task: TaskSpec) -> list[Entry]:
+    """Of the repository. No paths would mean all of it."""
+    paths = task.submission.inner
+    return read_files(repo, paths, missing_ok=True) if paths else []
 
 
 def _from_engine(lock: ImageLock, folder: Path, progress: Progress) -> None:

@@ -13,13 +13,16 @@ class TooLarge(Exception):
     """The stream holds more than was allowed."""
 
 
-def pack(entries: Iterable[Entry]) -> bytes:
-    """The entries as a tar, owned by root, dated 2000: the same bytes for the same entries."""
+def pack(entries: Iterable[Entry], *, seconds: int = _TIME) -> bytes:
+    """The entries as a tar, owned by root: the same bytes for the same entries.
+
+    seconds: their time, since the epoch; 2000 unless told otherwise.
+    """
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for e in sorted(entries):
             member = tarfile.TarInfo(e.path)
-            member.mtime, member.mode = _TIME, 0o755 if e.kind == "exec" else 0o644
+            member.mtime, member.mode = seconds, 0o755 if e.kind == "exec" else 0o644
             if e.kind == "link":
                 member.type, member.linkname = (
                     tarfile.SYMTYPE,
@@ -35,7 +38,8 @@ def pack(entries: Iterable[Entry]) -> bytes:
 def read(stream: Iterator[bytes], *, max_bytes: int, max_files: int) -> Iterator[Entry]:
     """Regular files and links of a tar stream, never written anywhere.
 
-    Raises TooLarge, or tarfile.TarError: a name that leads elsewhere (`..`, `/x`, `a//b`) is one.
+    Raises TooLarge, or tarfile.TarError: a name that leads elsewhere (`..`, `/x`, `a//b`) is one,
+    or one that comes twice.
     """
     seen: dict[str, Entry] = {}
     total = 0
@@ -47,11 +51,20 @@ def read(stream: Iterator[bytes], *, max_bytes: int, max_files: int) -> Iterator
             entry = _entry(tar, member, seen)
             if entry is None:
                 continue
+            if entry.path in seen:
+                raise tarfile.ReadError(f"the name {entry.path!r} comes twice")
             total += len(entry.data)
             if total > max_bytes or len(seen) >= max_files:
                 raise TooLarge
             seen[entry.path] = entry
             yield entry
+
+
+def begins_with_link(stream: Iterator[bytes]) -> bool:
+    """Is the whole of it one? Of a tar stream, of which no more is read. Raises tarfile.TarError."""
+    with tarfile.open(fileobj=_File(stream, 0), mode="r|") as tar:
+        first = tar.next()
+        return first is not None and first.issym() and "/" not in first.name
 
 
 def _entry(tar: tarfile.TarFile, member: tarfile.TarInfo, seen: dict[str, Entry]) -> Entry | None:

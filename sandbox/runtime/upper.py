@@ -148,7 +148,7 @@ def _enter(at: int, entry: Entry, lowers: tuple[bytes, ...], *, opaque: bool) ->
 
 def _entry(at: int, frame: _Frame, name: bytes) -> tuple[Entry | None, tuple[bytes, ...]]:
     path = frame.path + b"/" + name if frame.path else name
-    below, lowers = _below(frame.lowers, name)
+    below, lowers = beneath(frame.lowers, name)
     try:
         found = os.stat(name, dir_fd=at, follow_symlinks=False)
     except FileNotFoundError:
@@ -158,7 +158,7 @@ def _entry(at: int, frame: _Frame, name: bytes) -> tuple[Entry | None, tuple[byt
     return Entry(path, found, below, _whiteout(found), at), lowers
 
 
-def _below(
+def beneath(
     lowers: tuple[bytes, ...], name: bytes
 ) -> tuple[os.stat_result | None, tuple[bytes, ...]]:
     """What the layers below show under this name, and the folders it merges if it is one."""

@@ -31,6 +31,7 @@ from sandbox.runtime.freeze import build
 from sandbox.runtime.spec import BoxSpec, Mount, Stillness
 from sandbox.runtime.store import Store, default_store
 from sandbox.runtime.supplies import Depot
+from sandbox.runtime.tarball import pack
 from tests.bench import freezereport as f
 from tests.bench import machine
 from tests.bench.clock import TROUBLE
@@ -142,7 +143,7 @@ def _in_boxes(
         if why := runtime.capabilities().still:
             raise OSError(why)
         pair = Pair(runtime, spec, options)
-        pair.open(stack, supplies.bundle)
+        pair.open(stack, pack(supplies.tests))
         for number in range(options.rounds + 1):
             say(f"{kind}: round {number} of {options.rounds}")
             _take_turns(pair, values, number)

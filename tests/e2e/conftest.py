@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,19 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "sandbox", *arguments]
 
 
+def started(folder: Path, program: Sequence[str], *, stdin: str = "", seconds: float = 280) -> Done:
+    done = subprocess.run(
+        program,
+        cwd=folder,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
 @pytest.fixture(scope="session")
 def store() -> Store:
     """The user's own: images and repositories in it are pinned, so sharing them is safe."""
@@ -41,15 +54,6 @@ def store() -> Store:
 @pytest.fixture
 def stillroom(tmp_path: Path) -> Stillroom:
     def run(*arguments: str, stdin: str = "", seconds: float = 280) -> Done:
-        done = subprocess.run(
-            command(*arguments),
-            cwd=tmp_path,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
+        return started(tmp_path, command(*arguments), stdin=stdin, seconds=seconds)
 
     return run

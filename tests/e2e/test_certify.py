@@ -62,7 +62,7 @@ PLAIN = {
     "a_day_that_every_year_has": "datetime.date.today().replace(year=2023)",
     "the_zone": "time.localtime().tm_hour == time.gmtime().tm_hour",
     "processors": "os.cpu_count() == 2",
-    "the_user": "os.getuid() == 0",
+    "the_user": "os.getuid() == 65534",
     "the_host": "socket.gethostname() == 'box'",
     "the_locale": "'LC_ALL' not in os.environ",
 }

@@ -1,28 +1,30 @@
 """What an agent's box must not hold: the hidden tests, the solution, the future, the host."""
 
 import os
-import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sandbox.audit.gate.look import project, wanted
+from sandbox.audit.gate.trials import source_of
+from sandbox.audit.leaks.box import leaks
+from sandbox.formats.digest import Entry
 from sandbox.formats.home import bundled_home
-from sandbox.model.task import TaskId, TaskSpec
+from sandbox.model.task import TaskId
 from sandbox.rollout.catalogue import Catalogue
 from sandbox.rollout.run import agent_box
 from sandbox.runtime.base import Box
 from sandbox.runtime.embedded.host import EmbeddedRuntime
 from sandbox.runtime.repo.pins import read_files
 from sandbox.runtime.store import Store
-from sandbox.runtime.supplies import Depot, Supplies
-from sandbox.runtime.tarball import read
+from sandbox.runtime.supplies import Depot
+from sandbox.runtime.tarball import pack, read
 
 pytestmark = [pytest.mark.box, pytest.mark.network, pytest.mark.timeout(900)]
 SHELF = Catalogue((bundled_home(),))
 TASKS = SHELF.suites()["core"].tasks
-TEST_NAME = re.compile(rb"def (test_\w{12,})\(")
-LONG_ENOUGH = 40
 
 
 @pytest.fixture(scope="module")
@@ -37,68 +39,73 @@ def runtime(store: Store):
     made.close()
 
 
-def secrets_of(task: TaskSpec, depot: Depot, supplies: Supplies) -> dict[str, bytes]:
-    """Lines of the solution, and names of hidden tests, that the pinned commit does not have."""
-    known = b"\n".join(e.data for e in read_files(supplies.repo))
-    patch = depot.solution(task, supplies).splitlines()
-    added = {line[1:].strip() for line in patch if line.startswith(b"+")}
-    lines = {a for a in added if len(a) > LONG_ENOUGH and a not in known}
-    hidden = b"\n".join(e.data for e in depot.bundle(task))
-    names = {n for n in TEST_NAME.findall(hidden) if n not in known}
-    found = {f"line {s!r}": s for s in lines} | {f"test {s!r}": s for s in names}
-    return found | {"the image's own secret folder": b"/verify/runner.py"}
-
-
-def everything_in(box: Box) -> dict[str, bytes]:
-    """Every file of the box, /proc and /sys left out, and every git object, unpacked."""
-    found = {}
-    tops = box.exec(["ls", "-1", "/"], seconds=30).stdout.decode().split()
-    for top in tops:
-        if top not in ("proc", "sys", "dev"):
-            for entry in read(box.get(f"/{top}"), max_bytes=2 << 30, max_files=10**6):
-                found[f"/{entry.path}"] = entry.data
-    objects = box.exec(
-        ["git", "cat-file", "--batch-all-objects", "--batch"], seconds=120, output_bytes=1 << 30
-    )
-    assert objects.exit_code == 0
-    found["git objects"] = objects.stdout
-    return found
+def git(box: Box, *arguments: str) -> set[str]:
+    done = box.exec(["git", *arguments], seconds=60)
+    assert done.exit_code == 0, done.stderr
+    return set(done.stdout.decode().split("\n")) - {""}
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_no_trace_of_solution_or_hidden_tests(name: TaskId, depot: Depot, runtime: EmbeddedRuntime):
-    task = SHELF.load(name)
-    supplies = depot.supply(task)
-    secrets = secrets_of(task, depot, supplies)
-    assert len(secrets) > 2, "there is something to look for"
-    with runtime.create(agent_box(task, supplies)) as box:
-        for path, data in everything_in(box).items():
-            hits = [what for what, secret in secrets.items() if secret in data]
-            # One common line may be a coincidence (`exc_type: t.Optional[…],`); two are a trace.
-            assert hits[1:] == [], f"found in {path}"
-            assert not any(hit.startswith("test ") for hit in hits), f"{hits} in {path}"
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_the_repository_has_a_past_and_no_future(
+def test_no_trace_of_solution_hidden_tests_or_future(
     name: TaskId, depot: Depot, runtime: EmbeddedRuntime
 ):
     task = SHELF.load(name)
-
-    def git(box: Box, *arguments: str) -> set[str]:
-        done = box.exec(["git", *arguments], seconds=60)
-        assert done.exit_code == 0, done.stderr
-        return set(done.stdout.decode().split("\n")) - {""}
-
-    with runtime.create(agent_box(task, depot.supply(task))) as box:
+    supplies = depot.supply(task)
+    secrets = wanted(source_of(task, depot), supplies)
+    assert len(secrets) > 2, "there is something to look for"
+    with runtime.create(agent_box(task, supplies)) as box:
+        assert [leak.said for leak in leaks(box, secrets, project(task))] == []
         assert git(box, "rev-parse", "HEAD") == {task.repo.commit}
         assert git(box, "status", "--porcelain", "--ignored") == set()
         assert git(box, "remote") == git(box, "tag") == git(box, "stash", "list") == set()
         assert git(box, "reflog", "--all") == set()
         assert git(box, "for-each-ref", "--format=%(refname)") == {"refs/heads/main"}
-        there = git(box, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
-        reached = {line.split(" ")[0] for line in git(box, "rev-list", "--objects", "HEAD")}
-        assert there == reached
+
+
+PLANTED = """
+set -e
+python3 - <<'END'
+import gzip, io, py_compile, tarfile, zipfile
+lines = open('/secret').read()
+with zipfile.ZipFile('/opt/a.whl', 'w', zipfile.ZIP_DEFLATED) as z:
+    z.writestr('b/c.py', lines)
+inner = io.BytesIO(gzip.compress(lines.encode()))
+with tarfile.open('/opt/d.tar.xz', 'w:xz') as t:
+    info = tarfile.TarInfo('e.gz')
+    info.size = len(inner.getvalue())
+    t.addfile(info, inner)
+open('/opt/f.py', 'w').write('def f(): ' + '; '.join(open('/names').read().split()))
+py_compile.compile('/opt/f.py', '/opt/f.pyc')
+END
+rm /secret /names /opt/f.py
+mkdir -p /opt/h11-9.9.dist-info && touch /opt/h11-9.9.dist-info/METADATA
+git hash-object -w --stdin </etc/hostname
+"""
+
+
+def test_what_is_planted_in_archives_bytecode_and_objects_is_found(
+    depot: Depot, runtime: EmbeddedRuntime
+):
+    """On a small task: what is looked for is there, and only just so."""
+    task = SHELF.load(TaskId("h11-0.14.0"))
+    supplies = depot.supply(task)
+    names = frozenset({b"a_name_that_it_brings", b"another_name_that_it_brings"})
+    secrets = replace(wanted(source_of(task, depot), supplies), names=names)
+    files = (
+        Entry("secret", "file", b"\n".join(sorted(secrets.lines)[:2])),
+        Entry("names", "file", b" ".join(sorted(secrets.names)[:2])),
+    )
+    with runtime.create(agent_box(task, supplies)) as box:
+        box.put(pack(files), "/")
+        done = box.exec(["sh", "-c", PLANTED], seconds=60)
+        assert done.exit_code == 0, done.stderr
+        found = list(leaks(box, secrets, project(task)))
+    said = {leak.said.split(" ")[0] for leak in found if leak.what == "solution"}
+    assert said == {"/opt/a.whl!b/c.py", "/opt/d.tar.xz!content!e.gz!content", "/opt/f.pyc"}
+    assert [x.said for x in found if x.what == "dist"] == [
+        "/opt/h11-9.9.dist-info/METADATA is of h11 itself"
+    ]
+    assert [x.said[:15] for x in found if x.what == "history"] == ["1 git objects b"]
 
 
 def test_no_network_and_nothing_of_the_host(depot: Depot, runtime: EmbeddedRuntime, store: Store):

@@ -111,8 +111,8 @@ def some_supplies(task: TaskSpec, folder: Path) -> Supplies:
         repo=Pinned(folder / "none.git", task.repo),
         seed=seed,
         base=(Entry("src/a.py", "file", b"a = 1\n"),),
-        bundle=pack([Entry("tests/test_a.py", "file", b"def test_one(): ...\n")]),
-        runner=RUNNER,
+        tests=(Entry("tests/test_a.py", "file", b"def test_one(): ...\n"),),
+        runners={"run_pytest.py": RUNNER, "run_plain.py": RUNNER},
     )
 
 

@@ -47,6 +47,7 @@ PROGRAMS = [
     "printf",
     "readlink",
     "rm",
+    "rmdir",
     "script",
     "sed",
     "seq",

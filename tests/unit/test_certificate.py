@@ -25,9 +25,10 @@ from sandbox.audit.certify.quarantine import move
 from sandbox.audit.certify.shifts import all_shifts
 from sandbox.errors import SpecError, UserError
 from sandbox.formats import yamlfile
+from sandbox.formats.checksfile import ChecksFile, check_lines, load_checks
 from sandbox.formats.records import SubmissionLine
 from sandbox.formats.shape import plain
-from sandbox.formats.taskfile import ChecksFile, check_lines, load_checks, load_task
+from sandbox.formats.taskfile import load_task
 from sandbox.model.task import NetworkSpec, TaskSpec
 from sandbox.model.verdict import CheckReport, Evidence, HeldClock, Outcome, Ran
 from sandbox.runtime.store import Store

@@ -121,6 +121,12 @@ def test_a_run_that_did_not_come_to_its_tests_is_never_the_same(task: TaskSpec):
 def test_a_run_that_reports_nothing_either_time_differs_by_how_it_ended():
     assert not compare(seen(exit_code=5), seen(exit_code=5))
     assert compare(seen(exit_code=5), seen(exit_code=4)).run == "exit code 5 → 4"
+
+    def with_canaries(code: int) -> Evidence:
+        return replace(seen(exit_code=code), asked="mixed")
+
+    assert not compare(with_canaries(1), seen(exit_code=0))
+    assert compare(with_canaries(1), with_canaries(0)).run == "exit code 1 → 0"
     assert compare(seen(detail="could not be collected: a.py"), seen())
 
 

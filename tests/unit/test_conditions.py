@@ -103,7 +103,8 @@ def test_other_conditions_reach_the_box_the_runner_and_what_its_probe_has_to_tel
     *_, probed, busy, run = box.calls
     assert probed.argv[:3] == (STILL_PROGRAM, "probe", str(at * 10**9))
     assert busy.command.count("while") == 2
-    assert [c.user for c in (probed, busy, run)] == ["1000:1000", None, "1000:1000"]
+    assert [c.user for c in (probed, busy, run)] == ["1000:1000", None, None]
+    assert plan["user"] == "1000:1000"
 
 
 def test_a_usual_verdict_s_probe_does_not_do_for_other_conditions(verified):

@@ -84,7 +84,7 @@ class Watcher(Observer):
 
 def answers(box: FakeBox, call: Call) -> ExecResult | None:
     del box
-    if "/verify/runner.py" in call.argv:
+    if "/verify/supervise.py" in call.argv:
         return told(GOOD)
     return said(f"ran {call.command}\n") if call.typed else None
 
@@ -349,7 +349,7 @@ def test_a_box_that_is_lost_under_the_agent_is_a_fault(tmp_path: Path):
 
 def test_a_verifier_that_breaks_is_a_fault_after_the_agent_s_part(tmp_path: Path):
     def broken(box: FakeBox, call: Call) -> ExecResult | None:
-        return told(b"", 1) if "/verify/runner.py" in call.argv else None
+        return told(b"", 1) if "/verify/supervise.py" in call.argv else None
 
     record = rollout(an_attempt(tmp_path, broken), Nop(), threading.Event())
     assert record.fault is not None

@@ -12,9 +12,9 @@ BARE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 TESTS = "import pytest\n@pytest.mark.parametrize('n', range(9))\ndef test_it(n): ...\n"
 
 
-def told(folder: Path, **plan: Any) -> list[dict[str, Any]]:
+def told(folder: Path, tests: str = TESTS, **plan: Any) -> list[dict[str, Any]]:
     """Its records."""
-    (folder / "test_a.py").write_text(TESTS)
+    (folder / "test_a.py").write_text(tests)
     (folder / "pytest.ini").write_text("[pytest]\n")
     given = {
         "workdir": str(folder),
@@ -24,17 +24,33 @@ def told(folder: Path, **plan: Any) -> list[dict[str, Any]]:
         "umask": 0o022,
         "order": None,
         "draw": False,
+        "traceback": "short",
         "raw": False,
         **plan,
     }
     (folder / "plan.json").write_text(json.dumps(given))
-    done = subprocess.run(
-        [sys.executable, "-P", "-s", str(RUNNER), str(folder / "plan.json")],
-        env={"PATH": os.environ["PATH"], "TZ": "UTC", "PYTHONHASHSEED": "0", "SEEN": "1", **BARE},
-        capture_output=True,
-        check=True,
-    )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    with (folder / "records").open("w+b") as records:
+        subprocess.run(
+            [
+                sys.executable,
+                "-P",
+                "-s",
+                str(RUNNER),
+                str(folder / "plan.json"),
+                str(records.fileno()),
+            ],
+            env={
+                "PATH": os.environ["PATH"],
+                "TZ": "UTC",
+                "PYTHONHASHSEED": "0",
+                "SEEN": "1",
+                **BARE,
+            },
+            pass_fds=[records.fileno()],
+            check=False,
+        )
+        records.seek(0)
+        return [json.loads(line) for line in records]
 
 
 def order(records: list[dict[str, Any]]) -> list[str]:
@@ -73,3 +89,13 @@ def test_a_seed_gives_the_checks_an_order_of_its_own_and_always_the_same(tmp_pat
     assert sorted(drawn) == usual
     assert order(told(tmp_path, order=7)) == drawn
     assert order(told(tmp_path, order=8)) != drawn
+    assert order(told(tmp_path, order=-1)) == usual[::-1]
+
+
+def test_where_many_are_to_fail_no_source_is_parsed_and_the_messages_are_the_same(tmp_path: Path):
+    tests = "def test_one():\n    assert 1 == 2\ndef test_two():\n    raise KeyError(3)\n"
+    unparsed = "import ast\ndef parse(*_, **__): raise SystemError\nast.parse = parse\n"
+    shown = told(tmp_path, tests)
+    bare = told(tmp_path, unparsed + tests, traceback="line")
+    messages = [[r["message"] for r in told if "check" in r] for told in (shown, bare)]
+    assert messages == [["assert 1 == 2", "KeyError: 3"]] * 2

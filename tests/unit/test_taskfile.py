@@ -7,8 +7,7 @@ import pytest
 
 from sandbox.errors import SpecError
 from sandbox.formats import yamlfile
-from sandbox.formats.taskfile import checks_schema, load_task, task_schema
-from sandbox.model.task import NetworkSpec
+from sandbox.formats.taskfile import load_task
 from tests.support.homes import CHECKS, TASK, write_home
 
 HEX = "a" * 40
@@ -90,7 +89,14 @@ MALFORMED: list[tuple[str, str, str, str, str, str]] = [
     ("no submission paths", "paths: [src]", "paths: []", "paths: []", "nothing would be submitted",
      "name a file"),
     ("submission escapes", "[src]", "[../src]", "[../src]", "does not stay within", ""),
-    ("absolute submission", "[src]", "[/src]", "[/src]", "does not stay within", ""),
+    ("a submission in the box's /usr", "[src]", "[/usr/local]", "[/usr", "is no place for a", "/srv"),
+    ("a submission that is the workdir", "[src]", "[/work/toy/src]", "[/work", "not apart from", ""),
+    ("a submission above the workdir", "[src]", "[/work]", "[/work]", "not apart from", ""),
+    ("a submission on the task's own PATH", 'LEVEL: "3"\nsubmission:\n  paths: [src]',
+     "PATH: /opt/x/bin:/bin\nsubmission:\n  paths: [/opt/x/lib]", "[/opt", "in PATH: /opt/x", ""),
+    ("a solution that cannot tell of the box", "paths: [src]\nsolution:\n  patch: solution.patch",
+     f'paths: [/srv]\nsolution:\n  repo: {{name: a, commit: "{HEX}", tree: "{HEX}"}}', "  repo: {",
+     "says nothing of files outside", "`patch`"),
     ("git as submission", "[src]", "[.git/hooks]", "[.git", "does not stay within", ""),
     ("everything as submission", "[src]", "[.]", "[.]", "does not stay within", ""),
     ("empty submission path", "[src]", "['']", "['']", "does not stay within", ""),
@@ -112,6 +118,37 @@ MALFORMED: list[tuple[str, str, str, str, str, str]] = [
     ("bundle paths escape", "    paths: [tests]", "    paths: [a/../../b]", "paths: [a",
      "does not stay within", ""),
     ("nothing to run", "run: [tests]", "run: []", "run:", "nothing would be run", "name a file"),
+    ("a module that has no name", "runner: pytest\n  run: [tests]",
+     "runner: unittest\n  run: [my-tests]", "run:", "cannot be imported", "a Python name"),
+    ("a plain run of other tests", "runner: pytest\n  run: [tests]\n  options:\n    markers: slow",
+     f"runner: go\n  run: [.]\n  layers: [plain]\n  plain: sha256:{'0' * 64}", "layers",
+     "`plain` is for tests of pytest, and not of go", "`canary`"),
+    ("an option of no runner", "runner: pytest\n  run: [tests]\n  options:\n    markers: slow",
+     "runner: shell\n  run: [tests]\n  options:\n    shell: bash", "shell: bash",
+     "runner `shell` has no option `shell`", "it knows none"),
+    ("an option of another runner", "runner: pytest\n  run: [tests]", "runner: go\n  run: [./...]",
+     "markers: slow", "runner `go` has no option `markers`", "it knows mod, tags"),
+    ("all of what is no crate", "runner: pytest", "runner: node", "markers", "no option", ""),
+    ("all for a runner without", "run: [tests]", "run: [.]", "run:", "does not stay within", ""),
+    ("a folder of crates", "runner: pytest\n  run: [tests]", "runner: cargo\n  run: [crates]", "run:",
+     "nothing that cargo tests", "tests/it.rs"),
+    *(
+        (what, "  seconds: 60", f"  services: [{{{given}}}]\n  seconds: 60", "services", message, hint)
+        for what, given, message, hint in (
+            ("a service without a command", "name: a, run: ' ', ready: {port: 1}", "command line", ""),
+            ("a service without a name", "name: A, run: x, ready: {port: 1}", "no name of", "lower"),
+            ("a service ready at once", "name: a, run: x, ready: {}", "one of `port`", "8080"),
+            ("a service ready twice", "name: a, run: x, ready: {port: 1, seconds: 1}", "one of", ""),
+            ("no port", "name: a, run: x, ready: {port: 65536}", "between 1 and 65535", ""),
+            ("a path from nowhere", "name: a, run: x, ready: {path: a.sock}", "not an absolute", ""),
+            ("a wait that is too long", "name: a, run: x, ready: {seconds: 30}", "less than", ""),
+            ("a service for ever", "name: a, run: x, seconds: .inf, ready: {port: 1}", "between 0", ""),
+            ("a service that writes elsewhere", "name: a, run: x, ready: {port: 1}, writable: [/etc]",
+             "does not stay within", ""),
+            ("two services of a name", "name: a, run: x, ready: {port: 1}}, {name: a, run: x, ready: {port: 1}",
+             "another service `a`", "rename"),
+        )
+    ),
     ("an option to run", "run: [tests]", "run: ['-p', x]", "run:", "does not stay within", ""),
     ("checks outside", "  seconds: 60", "  checks: ../x.yaml", "checks", "under verifiers/", ""),
     ("no such checks", "  seconds: 60", "  checks: x.yaml", "~", "no such file", ""),
@@ -334,50 +371,3 @@ def test_an_id_that_is_no_name_is_refused(tmp_path: Path, name: str):
     text = TASK.replace("id: toy-1", f"id: '{name}'")
     with pytest.raises(SpecError, match="is not a task id"):
         load_task(write_home(tmp_path, text, name=name), name)
-
-
-def test_the_digest_is_of_what_decides_and_of_nothing_else(tmp_path: Path):
-    def digest(name: str, task: str = TASK, checks: str = CHECKS) -> str:
-        return load_task(write_home(tmp_path / name, task, checks), "toy-1").digest
-
-    first = digest("a")
-    assert digest("b") == first
-    assert digest("c", TASK.replace("easy", "hard")) == first
-    assert digest("d", TASK + "# a comment\n") == first
-    assert digest("e", TASK.replace("turns: 5", "turns: 6")) != first
-    assert digest("f", TASK.replace("12:00:00Z", "12:00:01Z")) != first
-    assert digest("g", checks=CHECKS.replace("weight: 3", "weight: 4")) != first
-    assert digest("h", TASK.replace('LEVEL: "3"', 'LEVEL: "4"')) != first
-
-
-def test_the_schemas_name_every_key_and_describe_it_in_the_model_s_words():
-    schema = task_schema()
-    keys = set(re.findall(r"^ *(?:- )?([a-z_]+):", TASK + CHECKS, re.MULTILINE))
-    text = str(schema) + str(checks_schema())
-    assert {k for k in keys if f"'{k}'" not in text} <= {"markers"}
-    assert schema["title"] == "Stillroom task"
-    assert schema["additionalProperties"] is False
-    assert schema["properties"]["workdir"]["description"] == "Absolute path in the box."
-    assert schema["$defs"]["RepoPin"]["properties"]["commit"]["description"] == "40 hex digits."
-    assert schema["$defs"]["Limits"]["additionalProperties"] is False
-    assert set(schema["required"]) >= {"schema", "id", "repo", "image", "clock", "metadata"}
-    assert set(re.findall(r"#/\$defs/(\w+)", text)) <= {
-        *schema["$defs"],
-        *checks_schema()["$defs"],
-    }
-
-
-def test_a_network_and_its_cassette_are_part_of_what_a_task_is(tmp_path: Path):
-    def digest(network: str) -> str:
-        return load_task(write_home(tmp_path, TASK + network), "toy-1").digest
-
-    tape = "network: {{mode: replay, cassette: tape, digest: 'sha256:{}'}}\n"
-    found = [digest(n) for n in ("", "network: {mode: none}\n", tape.format("1" * 64))]
-    found += [digest(n) for n in (tape.format("2" * 64), "network: {mode: open}\n")]
-    assert found[0] == found[1]
-    assert len(set(found)) == 4
-
-
-def test_only_what_is_the_same_next_year_can_be_certified():
-    modes = {mode: NetworkSpec(mode=mode).certifiable for mode in ("none", "replay", "open")}
-    assert modes == {"none": True, "replay": True, "open": False}

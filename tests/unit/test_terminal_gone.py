@@ -5,7 +5,7 @@ import pytest
 from sandbox.model.step import Run, Status
 from sandbox.runtime.base import OUTPUT, STATUS, ExecResult
 from sandbox.runtime.fake import NO_IMAGE, Call, FakeBox, FakeRuntime, said
-from sandbox.runtime.fakepty import FakePty
+from sandbox.runtime.fakepty import FakePty, FakeWires
 from sandbox.runtime.fakeshell import Ask
 from sandbox.runtime.spec import BoxSpec
 from sandbox.runtime.terminal import Terminal, lines
@@ -108,3 +108,24 @@ def test_where_its_last_words_may_be_lost_nothing_is_claimed(monkeypatch, tty):
         ("the shell has ended: whether this was begun is not known\n", 9, Status.RESTARTED),
         ("fine\n", 0, Status.EXITED),
     ]
+
+
+class Mute(FakePty):
+    """A shell that ends as it begins a command, and no way to it stays open."""
+
+    def _tell(self, stream: int, data: bytes) -> None:
+        if data.startswith(lines.mark(lines.BEGIN, b"")[:-1]):
+            raise SystemExit(9)
+        super()._tell(stream, data)
+
+
+@pytest.mark.parametrize("tty", [True, False])
+@pytest.mark.parametrize("lossless", [True, False])
+def test_not_done_is_said_of_a_sent_command_only_where_no_word_is_lost(monkeypatch, lossless, tty):
+    monkeypatch.setattr("sandbox.runtime.fake.FakePty", Mute)
+    monkeypatch.setattr(FakeWires, "lossless", lossless)
+    box = FakeRuntime(echo).create(BoxSpec(image=NO_IMAGE, workdir="/work"))
+    with Terminal(box, cwd="/work", command_seconds=30, output_bytes=10_000) as terminal:
+        seen = terminal.do(Run("echo lost", tty=tty))
+    unknown = "the shell has ended: whether this was begun is not known\n"
+    assert (seen.output, seen.exit_code) == (NOT_DONE if lossless else unknown, 9)

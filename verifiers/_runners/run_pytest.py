@@ -1,43 +1,36 @@
-"""Runs the hidden tests, in the box: `python3 -P -s run_pytest.py plan.json`.
+"""Runs the hidden tests with pytest, in the box: `python3 -P -s run_pytest.py plan.json FD`.
 
-Records go, one JSON object a line, to what was standard output when this began; whatever the
-tests print goes to standard error. pytest and this file are loaded before the code under test can
-be imported, and that code comes last on the search path.
+Records go to the descriptor, one JSON object a line. pytest and this file are loaded before the
+code under test can be imported, and that code comes last on the search path.
 """
 
-import json
 import os
 import random
-import socket
-import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 
-Tell = Callable[[dict[str, Any]], None]
-_MESSAGE_CHARACTERS = 1000
-_BEYOND = ("192.0.2.1", 80)
-"""An address of TEST-NET-1 (RFC 5737): nobody's, so trying it reaches nobody."""
-_DATE = ("/bin/date", "+%s")
-_RAW = """\
-import ctypes, platform
-number = {"x86_64": 228, "aarch64": 113}[platform.machine()]
-now = (ctypes.c_int64 * 2)()
-assert ctypes.CDLL(None).syscall(number, 0, now) == 0
-print(now[0] + now[1] / 1e9)
-"""
-_ADDR_NO_RANDOMIZE = 0x0040000
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import common
+
+# A test, or what it tests, may have a module of this name.
+del sys.path[0], sys.modules["common"]
+
+_PHASES = ["setup", "call", "teardown"]
 
 
 class Recorder:
     """Tells each test's outcome once all of its phases are over."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, tell: common.Teller) -> None:
         self._tell = tell
         self._phases: dict[str, list[pytest.TestReport]] = {}
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._tell({"begin": nodeid})
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -52,15 +45,32 @@ class Recorder:
 
 
 class Shuffler:
-    """Runs the tests in an order drawn with a seed, whatever any other plugin wants."""
+    """Runs the tests in an order drawn with a seed, whatever any other plugin wants.
+
+    -1 is no seed: the other way round.
+    """
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        if self._seed == -1:
+            items.reverse()
+            return
         items.sort(key=lambda item: item.nodeid)
         random.Random(self._seed).shuffle(items)
+
+
+class Resumer:
+    """Leaves out what an earlier runner came to."""
+
+    def __init__(self, done: Collection[str]) -> None:
+        self._done = frozenset(done)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if item.nodeid not in self._done]
 
 
 def _summary(nodeid: str, phases: list[pytest.TestReport]) -> dict[str, Any]:
@@ -69,6 +79,8 @@ def _summary(nodeid: str, phases: list[pytest.TestReport]) -> dict[str, Any]:
         found = _outcome(report)
         if found != "passed" and outcome == "passed":
             outcome, message = found, _message(report)
+    if outcome == "passed" and [r.when for r in phases] != _PHASES:
+        outcome, message = "error", "it was not set up, called and torn down, once each"
     return {
         "check": nodeid,
         "outcome": outcome,
@@ -88,109 +100,20 @@ def _outcome(report: pytest.TestReport) -> str:
 
 def _message(report: pytest.TestReport | pytest.CollectReport) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
-    text = str(crash.message if crash else report.longrepr or "")
-    return text.encode("utf-8", "backslashreplace").decode()[:_MESSAGE_CHARACTERS]
-
-
-def probe(*, draw: bool, raw: bool) -> dict[str, Any]:
-    """What this box says of its clock, network and settings.
-
-    draw: chance is held, so tell of it; raw: ask the kernel itself for the time, too.
-    """
-    with open("/proc/net/dev", encoding="ascii") as f:
-        interfaces = sorted(line.split(":")[0].strip() for line in f if ":" in line)
-    umask = os.umask(0)
-    os.umask(umask)
-    settings = {
-        "TZ": os.environ.get("TZ", ""),
-        "LANG": os.environ.get("LANG", ""),
-        "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", ""),
-        "hash_randomization": str(sys.flags.hash_randomization),
-        "encoding": sys.getfilesystemencoding(),
-        "hostname": socket.gethostname(),
-        "user": f"{os.getuid()}:{os.getgid()}",
-        "umask": f"{umask:03o}",
-        "aslr": "off" if _fixed_layout() else "on",
-    }
-    if draw:
-        settings["drawn"] = os.getrandom(8).hex()
-    numbers: dict[str, float] = {
-        "cpus": os.cpu_count() or 0,
-        "usable_cpus": len(os.sched_getaffinity(0)),
-    }
-    if raw:
-        numbers["raw_clock"] = _said_by(sys.executable, "-I", "-S", "-c", _RAW)
-    return {
-        "clock": {
-            "python": time.time(),
-            "date": _said_by(*_DATE),
-            "date_bare": _said_by(*_DATE, env={}),
-        },
-        "interfaces": interfaces,
-        "reached": [f"{_BEYOND[0]}:{_BEYOND[1]}"] if _reachable() else [],
-        "settings": settings,
-        "variables": sorted(os.environ),
-        "numbers": numbers,
-    }
-
-
-def _said_by(*program: str, env: dict[str, str] | None = None) -> float:
-    """The number that another program prints; -1 for none."""
-    asked = subprocess.run(program, capture_output=True, text=True, check=False, env=env)
-    try:
-        return float(asked.stdout)
-    except ValueError:
-        return -1.0
-
-
-def _fixed_layout() -> bool:
-    """Is this program laid out in memory as every other run of it is?"""
-    try:
-        with open("/proc/self/personality", encoding="ascii") as f:
-            return bool(int(f.read(), 16) & _ADDR_NO_RANDOMIZE)
-    except OSError:
-        return False
-
-
-def _reachable() -> bool:
-    """Is there a route out of the box? UDP: nothing would be sent even if there were one."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        try:
-            s.connect(_BEYOND)
-        except OSError:
-            return False
-    return True
+    return common.message(str(crash.message if crash else report.longrepr or ""))
 
 
 def main() -> None:
-    with open(sys.argv[1], encoding="utf-8") as f:
-        plan = json.load(f)
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-
-    def tell(record: dict[str, Any]) -> None:
-        out.write(json.dumps(record) + "\n")
-        out.flush()
-
-    draw, raw = plan["draw"], plan["raw"]
-    os.umask(plan["umask"])
-    plugins: list[object] = [Recorder(tell)]
+    plan, tell = common.begin()
+    plugins: list[object] = [Recorder(tell), Resumer(plan.get("done", ()))]
     if plan["order"] is not None:
         plugins.append(Shuffler(plan["order"]))
-    tell({"probe": probe(draw=draw, raw=raw)})
-    os.environ.update(plan["environment"])
     sys.path += [p for p in plan["environment"].get("PYTHONPATH", "").split(":") if p]
-    os.chdir(plan["workdir"])
     began = time.monotonic()
     options = ["-c", plan["ini"], "--rootdir", plan["workdir"], "--confcutdir", plan["workdir"]]
-    quiet = ["-p", "no:cacheprovider", "-q", "--tb=short", "--color=no"]
+    quiet = ["-p", "no:cacheprovider", "-q", f"--tb={plan['traceback']}", "--color=no"]
     status = pytest.main([*options, *quiet, *plan["arguments"]], plugins=plugins)
-    tell({"probe": probe(draw=draw, raw=False)})
-    tell({"end": int(status), "seconds": round(time.monotonic() - began, 3)})
-    out.close()
-    # Threads and exit hooks of the code under test have nothing left to say.
-    sys.stderr.flush()
-    os._exit(int(status))
+    common.finish(plan, tell, int(status), began)
 
 
 if __name__ == "__main__":

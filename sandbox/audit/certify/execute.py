@@ -2,24 +2,26 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sandbox.audit.certify.certificate import Now
 from sandbox.audit.certify.findings import NOP, ORACLE, Finding, examine
 from sandbox.audit.certify.shifts import Shift, all_shifts, choose
 from sandbox.errors import RuntimeFault, SpecError, UserError
-from sandbox.formats.digest import digest_of
-from sandbox.formats.home import locate
+from sandbox.formats.digest import Entry, digest_of, tree_digest
+from sandbox.formats.layerfile import load_layers
 from sandbox.formats.records import SubmissionLine, read_submissions
 from sandbox.formats.shape import plain
+from sandbox.grading.pattern import as_tests
+from sandbox.model.conditions import Conditions
 from sandbox.model.record import Rollout, Submission
 from sandbox.model.task import Digest, TaskId, TaskSpec
 from sandbox.model.verdict import Evidence
 from sandbox.rollout.outdir import Manifest, OutFolder
 from sandbox.rollout.run import World
 from sandbox.rollout.suite import Case, Plan, grade_cases
-from sandbox.runtime.supplies import Depot, Supplies
+from sandbox.runtime.supplies import Depot, Supplies, runner_files
 
 AGENT = "certify"
 STORED = "submissions.jsonl"
@@ -44,11 +46,21 @@ class Trial:
                 attempt=number,
                 agent=f"{name} with {shift.name}",
                 made=self._maker(name, depot),
-                conditions=shift.conditions,
+                conditions=_conditions(name, shift),
             )
 
     def _maker(self, name: str, depot: Depot) -> "Maker":
         return Maker(self.task, self.submissions[name], depot)
+
+
+def _conditions(submission: str, shift: Shift) -> Conditions:
+    """The reference solution passes every test and fails every canary: it can tell of both at once.
+
+    Not in another order: what a failed test leaves behind is met by another one then, and verdicts
+    are made in the usual order.
+    """
+    both = submission == ORACLE and shift.conditions.order is None
+    return replace(shift.conditions, layers="mixed" if both else "none", draw=shift.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +162,14 @@ def _finding(
     if void := tuple(_said(r) for r in rollouts if r.fault):
         return Finding(task=trial.task.id, void=void)
     seen = iter(rollouts)
+    canaries = load_layers(trial.task).canaries
     runs: dict[str, dict[str, Evidence]] = {name: {} for name in trial.submissions}
     patches: dict[str, str] = {}
     for shift in trial.shifts:
         for name in trial.submissions:
             rollout = next(seen)
-            runs[name][shift.name] = out.rollout(rollout.task, rollout.attempt).read_evidence()
+            evidence = out.rollout(rollout.task, rollout.attempt).read_evidence()
+            runs[name][shift.name] = as_tests(evidence, canaries)
             patches[name] = rollout.patch_sha256
     return examine(trial.task, trial.shifts, runs, patches)
 
@@ -185,6 +199,6 @@ def reference_sha256(task: TaskSpec) -> str:
 
 
 def runner_digest(task: TaskSpec) -> Digest:
-    """Of the program that runs the hidden tests in the box."""
-    path = locate(Path(task.home), f"verifiers/_runners/run_{task.verifier.runner}.py")
-    return Digest("sha256:" + hashlib.sha256(path.read_bytes()).hexdigest())
+    """Of what runs the hidden tests in the box."""
+    files = runner_files(Path(task.home))
+    return tree_digest(Entry(name, "file", data) for name, data in files.items())

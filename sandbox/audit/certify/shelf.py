@@ -11,7 +11,8 @@ from sandbox.audit.certify.quarantine import move
 from sandbox.audit.certify.shifts import all_shifts
 from sandbox.errors import SpecError, UserError
 from sandbox.formats import jsonfile, yamlfile
-from sandbox.formats.taskfile import check_lines, checks_path, load_checks
+from sandbox.formats.checksfile import check_lines, load_checks
+from sandbox.formats.taskfile import checks_path
 from sandbox.model.task import TaskId, TaskSpec
 
 

@@ -41,6 +41,9 @@ BLOCK = 1 << 18
 class DockerWires:
     """Bytes that are received are moved twice: out of the socket, and past the frames' headers."""
 
+    lossless = False
+    """The engine may end the stream of a program that ends before it has read all of it."""
+
     def __init__(self, sock: "Socket") -> None:
         sock.setblocking(False)  # noqa: FBT003
         self._sock: Socket | None = sock

@@ -72,6 +72,8 @@ class EmbeddedPty:
 
 
 class EmbeddedWires:
+    lossless = True
+
     def __init__(self, owner: tuple[int, int]) -> None:
         """`owner`: who opens /dev/stdout in the box, which is a pipe of ours, opens it anew."""
         with ExitStack() as undo:

@@ -61,22 +61,12 @@ def init(folder: Path, *, bare: bool = True) -> None:
     run_git(folder, "init", "--quiet", "--template=", f"--initial-branch={BRANCH}", *kind)
 
 
-def commit_stream(
-    branch: str,
-    parent: str | None,
-    gone: Iterable[str],
-    files: Iterable[Entry],
-    message: str = "Submission",
-) -> bytes:
+def commit_stream(branch: str, files: Iterable[Entry], message: str) -> bytes:
     """One commit in fast-import's language: contents byte for byte, no filter, no checkout."""
     out = io.BytesIO()
     said = message.encode()
     out.write(f"commit refs/heads/{branch}\ncommitter {WHO} {WHEN}\n".encode())
     out.write(b"data %d\n%s\n" % (len(said), said))
-    if parent:
-        out.write(f"from {parent}\n".encode())
-    for path in gone:
-        out.write(b"D %s\n" % _quoted(path))
     for e in files:
         out.write(b"M %s inline %s\n" % (MODES[e.kind].encode(), _quoted(e.path)))
         out.write(b"data %d\n%s\n" % (len(e.data), e.data))

@@ -34,7 +34,7 @@ def import_source(store: Store, home: Path, source: RepoSource, name: str, folde
         message = f"Import {name}"
     else:
         raise RepoFault(f"`{name}` has no source", retry=False)
-    stream = commit_stream(BRANCH, None, [], sorted(entries), message)
+    stream = commit_stream(BRANCH, sorted(entries), message)
     run_git(folder, "fast-import", "--quiet", "--done", feed=stream)
     return git_text(folder, "rev-parse", f"refs/heads/{BRANCH}")
 

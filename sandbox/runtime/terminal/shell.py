@@ -224,6 +224,11 @@ class Shell:
         """Nothing can come any more, from anywhere."""
         return not self._open
 
+    @property
+    def heard_all(self) -> bool:
+        """Nothing can come any more, and nothing that was said is lost."""
+        return self.silent and self._wires.lossless
+
     def _forget(self, fd: int) -> None:
         self._open.discard(fd)
         with suppress(OSError, ValueError):

@@ -303,7 +303,7 @@ class Terminal:
             old.read_rest()
             output = _NOT_DONE
             if job := self._job:
-                output = "" if job.exchange.begun else _NOT_DONE if old.silent else _NOT_KNOWN
+                output = "" if job.exchange.begun else _NOT_DONE if old.heard_all else _NOT_KNOWN
                 self._ended(old, job)
             limit = limits.join([limit, self._box.reached()])
         self._last_status = 0

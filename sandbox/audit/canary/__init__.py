@@ -1,0 +1,1 @@
+"""Canaries of a task: found when it is admitted, by trying."""

@@ -1,0 +1,1 @@
+"""The gate that admits a task: everything that can be wrong with it, looked for and named."""

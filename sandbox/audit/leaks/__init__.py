@@ -1,0 +1,1 @@
+"""What an agent's box must not hold: the solution, the hidden tests, the future."""

@@ -1,0 +1,1 @@
+"""The reference solution as files: what it changes, hunk by hunk, function by function."""

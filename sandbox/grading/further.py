@@ -1,0 +1,52 @@
+"""Few units leave a guess much: which verdicts rest on more than one pair of boxes. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from sandbox.model.layers import Canaries
+from sandbox.model.task import TaskSpec, VerifierSpec
+from sandbox.model.verdict import Outcome, Pair, Verdict, file_of
+
+_FEW = ((3, 3), (5, 2))
+"""Won units, at most → further pairs. Who copies one gate's coin is right about each unit one time in
+two: so few are not worth more than luck, until they are won again with other coins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What has to be run beside the first pair of boxes."""
+
+    pairs: int = 0
+    paths: tuple[str, ...] = ()
+    """The files that hold what was won. Empty: all of them, where the runner takes no files."""
+
+    def lacking(self, pairs: Iterable[Pair]) -> bool:
+        """Are there too few of these that show what they have to?"""
+        fit = [p for p in pairs if not p.paths or (self.paths and {*self.paths} <= {*p.paths})]
+        return len(fit) < self.pairs
+
+
+def needed(spec: VerifierSpec, verdict: Verdict, canaries: Canaries | None) -> Need:
+    """verdict: of the first pair of boxes alone."""
+    if canaries is None or verdict.reward <= 0:
+        return Need()
+    scored = (c for c in verdict.checks if not c.spec.gate)
+    won = {c.spec.id for c in scored if c.outcome is Outcome.PASSED}
+    units = [won & unit.checks.keys() for unit in canaries.units]
+    units = [checks for checks in units if checks]
+    pairs = next((more for most, more in _FEW if len(units) <= most), 0) if units else 0
+    if not pairs or not _takes_files(spec):
+        return Need(pairs=pairs)
+    return Need(pairs=pairs, paths=tuple(sorted({file_of(c) for checks in units for c in checks})))
+
+
+def of_files(task: TaskSpec, paths: Sequence[str], *options: str) -> TaskSpec:
+    """The task, asked for these files of its hidden tests alone; none: for all."""
+    if not paths:
+        return task
+    return replace(task, verifier=replace(task.verifier, arguments=(*options, *paths)))
+
+
+def _takes_files(spec: VerifierSpec) -> bool:
+    """Are its arguments paths of tests, and nothing else that would have to stay?"""
+    return spec.runner == "pytest" and not any(a.startswith("-") for a in spec.arguments)
