@@ -166,12 +166,20 @@ def cli_page() -> str:
         "Exit codes: see [results](results.md#exit-codes)."
     )
     parts = ["# The command line", _NOTICE, told, _fenced(command.get_help(top))]
+    parts += _verbs(command, top)
+    return "\n\n".join(parts) + "\n"
+
+
+def _verbs(command: Any, above: Any) -> Iterator[str]:
+    """Each verb of a group, and of the groups in it."""
     for name, verb in command.commands.items():
         # The mark before examples keeps their lines; it is no part of the text.
         verb.help = (verb.help or "").replace("\\b\n", "\b\n")
-        context = verb.context_class(verb, info_name=name, parent=top, terminal_width=_COLUMNS)
-        parts += [f"## stillroom {name}", _fenced(verb.get_help(context))]
-    return "\n\n".join(parts) + "\n"
+        context = verb.context_class(verb, info_name=name, parent=above, terminal_width=_COLUMNS)
+        yield f"## {context.command_path}"
+        yield _fenced(verb.get_help(context))
+        if hasattr(verb, "commands"):
+            yield from _verbs(verb, context)
 
 
 def _fenced(text: str) -> str:

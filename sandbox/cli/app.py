@@ -8,7 +8,9 @@ from sandbox.cli import (
     check,
     doctor,
     explain,
+    export,
     grade,
+    import_,
     list_,
     lock,
     new,
@@ -17,6 +19,7 @@ from sandbox.cli import (
     run,
     schema,
     show,
+    submit,
 )
 
 app = typer.Typer(
@@ -48,6 +51,7 @@ def stillroom(
 
 app.command("run")(run.run)
 app.command("grade")(grade.grade)
+app.command("submit")(submit.submit)
 app.command("play")(play.play)
 app.command("list")(list_.list_tasks)
 app.command("show")(show.show)
@@ -56,6 +60,8 @@ app.command("check")(check.check)
 app.command("certify")(certify.certify)
 app.command("new")(new.new)
 app.command("schema")(schema.schema)
+app.add_typer(import_.app, name="import")
+app.add_typer(export.app, name="export")
 app.command("lock")(lock.lock)
 app.command("record")(record.record)
 app.command("doctor")(doctor.doctor)

@@ -15,6 +15,16 @@ FromEvidence = Annotated[
     Path | None,
     typer.Option(help="A finished run: judge what its boxes showed again, without a box."),
 ]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--dataset", help="Data that its tasks were imported from: SUBMISSIONS is theirs."
+    ),
+]
+Logs = Annotated[
+    Path | None,
+    typer.Option(help="Saved evaluation logs of instances of --dataset: no box is needed."),
+]
 Verify = Annotated[
     Path | None,
     typer.Option(help="A run, maybe another's: grade its submissions here, and compare."),
@@ -24,6 +34,8 @@ Verify = Annotated[
 def grade(
     submissions: Submissions = None,
     *,
+    dataset: Data = None,
+    logs: Logs = None,
     from_evidence: FromEvidence = None,
     verify: Verify = None,
     runtime: RuntimeName = "embedded",
@@ -36,29 +48,40 @@ def grade(
     """Judge the patches of a submissions.jsonl, and write results.jsonl.
 
     Each line is {"task": "...", "patch": "...", "agent": "...", "attempt": 0}; the last two may
-    be left out. With --verify, exit code 1 says that a verdict is another one here.
+    be left out. With --dataset it is JSON Lines, a list or a map with instance_id,
+    model_name_or_path and model_patch, or `gold`; exit code 2 says that some lines were refused.
+    With --verify, exit code 1 says that a verdict is another one here. With --logs, each verdict
+    is that of the published rule, and what is odd about a log is named; --out DIR writes reports.
 
     \b
     Examples:
       stillroom grade submissions.jsonl
       stillroom grade runs/mine/submissions.jsonl --runtime docker --json
+      stillroom grade preds.jsonl --dataset lite.jsonl
+      stillroom grade --logs logs/run_evaluation/mine --dataset lite.jsonl
       stillroom grade --from-evidence runs/mine
       stillroom grade --verify runs/theirs -j 4
     """
     from sandbox.cli import again
+    from sandbox.cli.dataset import grade_dataset
+    from sandbox.cli.savedlogs import grade_logs
     from sandbox.errors import UserError
 
-    given = [what for what in (submissions, from_evidence, verify) if what]
+    given = [what for what in (submissions, logs, from_evidence, verify) if what]
     if len(given) != 1:
         raise UserError(
-            "grade what? name a submissions.jsonl, or --from-evidence RUN, or --verify RUN",
-            hint="one of the three; stillroom grade --help",
+            "grade what? name a submissions.jsonl, --logs DIR, --from-evidence RUN or --verify RUN",
+            hint="one of the four; stillroom grade --help",
         )
+    if logs:
+        return grade_logs(logs, dataset, out, as_json=as_json, quiet=quiet)
     if from_evidence:
         return again.from_evidence(from_evidence, out, as_json=as_json, quiet=quiet)
     here: _Here = {"runtime": runtime, "jobs": jobs, "retries": retries}
     if verify:
         return again.verify_run(verify, out, **here, as_json=as_json, quiet=quiet)
+    if dataset:
+        return grade_dataset(given[0], dataset, out, **here, as_json=as_json, quiet=quiet)
     return _grade(given[0], out, **here, as_json=as_json, quiet=quiet)
 
 

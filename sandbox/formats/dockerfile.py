@@ -1,4 +1,4 @@
-"""Dockerfiles: only as far as to see which images they start from, and to put others in."""
+"""Dockerfiles: their instructions, which images they start from, and how to put others in."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -54,7 +54,7 @@ def rewritten(path: Path, args: Mapping[str, str], choose: Choose) -> str:
     stages: set[str] = set()
     known = dict(_AUTOMATIC)
     count = 0
-    for found in _instructions(path, lines):
+    for found in instructions(path, lines):
         where = f"{path}:{found.line}"
         if found.word == "ARG" and not count:
             _declare(found.rest, args, known)
@@ -90,7 +90,8 @@ def canonical(name: str) -> str:
     return name if ":" in last or "@" in last else f"{name}:latest"
 
 
-def _instructions(path: Path, lines: list[str]) -> Iterator[Instruction]:
+def instructions(path: Path, lines: list[str]) -> Iterator[Instruction]:
+    """Of a file's lines. Raises SpecError."""
     escape = _escape(lines)
     n = 0
     while n < len(lines):
@@ -135,13 +136,13 @@ def _after(path: Path, lines: list[str], n: int, end: str, *, tabs: bool) -> int
 def _declare(rest: str, args: Mapping[str, str], known: dict[str, str]) -> None:
     for name, *values in _ARG.findall(rest):
         default = next((v for v in values if v), "")
-        known[name] = args.get(name, _expand(default, known))
+        known[name] = args.get(name, expanded(default, known))
 
 
 def _from(found: Instruction, known: Mapping[str, str], where: str) -> tuple[str, str]:
     words = found.rest.split()
     while words and (flag := _FLAG.fullmatch(words[0])):
-        platform = _expand(flag[2], known)
+        platform = expanded(flag[2], known)
         if flag[1] != "platform" or platform not in _PLATFORMS:
             raise SpecError(
                 f"`{words[0]}` is not what images are built for here",
@@ -152,7 +153,7 @@ def _from(found: Instruction, known: Mapping[str, str], where: str) -> tuple[str
     named = len(words) == 3 and words[1].upper() == "AS"
     if len(words) != 1 and not named:
         raise SpecError("FROM needs an image, and nothing else but AS and a name", where=where)
-    image = _expand(words[0], known)
+    image = expanded(words[0], known)
     if not image:
         raise SpecError(
             f"`{words[0]}` is empty: no ARG before the first FROM gives it a value",
@@ -162,7 +163,9 @@ def _from(found: Instruction, known: Mapping[str, str], where: str) -> tuple[str
     return image, words[2] if named else ""
 
 
-def _expand(text: str, known: Mapping[str, str]) -> str:
+def expanded(text: str, known: Mapping[str, str]) -> str:
+    """With the values of variables in place of their names; quotes around it go."""
+
     def value(found: re.Match[str]) -> str:
         name, how, other = found[1] or found[2], found[3] or "", found[4] or ""
         has = bool(known.get(name)) if how.startswith(":") else name in known

@@ -16,6 +16,7 @@ _MADE_HERE = (
     "wheels",
     "wheels_alone",
     "links",
+    "files",
     "env",
 )
 
@@ -24,6 +25,8 @@ def load_recipe(home: Path, name: str) -> ImageRecipe:
     """`home`/repos/images/<name>.yaml. Raises SpecError with file and line."""
     doc = yamlfile.open_document(home / "repos" / "images" / f"{name}.yaml")
     recipe = doc.parse(ImageRecipe)
+    if recipe.files is not None and PurePosixPath(recipe.files).name != recipe.files:
+        raise SpecError("`files` should be a tar beside the recipe", where=doc.where(("files",)))
     if recipe.source:
         given = [key for key in _MADE_HERE if getattr(recipe, key) not in (None, ())]
         if given:

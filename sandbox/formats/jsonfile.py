@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ from sandbox.formats.shape import Loc, parse, plain
 from sandbox.formats.yamlfile import read_text
 
 T = TypeVar("T")
+Pairs = Callable[[list[tuple[str, Any]]], Any]
 
 
 def load(path: Path, shape: type[T]) -> T:
@@ -17,10 +19,13 @@ def load(path: Path, shape: type[T]) -> T:
     return parse(decode(read_text(path), str(path)), shape, _where(path))
 
 
-def decode(text: str, where: str, *, line: int | None = None) -> Any:
-    """JSON text as plain data; NaN and Infinity are no JSON."""
+def decode(text: str, where: str, *, line: int | None = None, pairs: Pairs | None = None) -> Any:
+    """JSON text as plain data; NaN and Infinity are no JSON.
+
+    pairs: makes each object of its keys and values, where a key may stand twice.
+    """
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=pairs)
     except RecursionError:
         where = f"{where}:{line}" if line else where
         raise SpecError("nested too deeply", where=where) from None

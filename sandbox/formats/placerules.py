@@ -7,6 +7,7 @@ from sandbox.formats.patchnames import unsafe
 from sandbox.formats.runnerrules import Broken, inside
 from sandbox.model.reserved import is_fixed
 from sandbox.model.rooted import is_rooted, meet, never, places
+from sandbox.model.task import WHOLE
 
 _LOOKED_FOR = frozenset({
     ".cargo", "cargo.toml", "go.mod", "go.work", "node_modules", "package.json", "pyproject.toml",
@@ -20,7 +21,7 @@ def submitted_rules(paths: Sequence[str], workdir: str, env: Mapping[str, str]) 
     """env: the task's own variables."""
     for i, path in enumerate(paths):
         if not is_rooted(path):
-            if not inside(path):
+            if path != WHOLE and not inside(path):
                 yield (i,), f"`{path}` does not stay within the working directory", ""
         elif wrong := next(_rooted_wrongs(path, workdir, env), None):
             yield (i,), f"`{path}` {wrong[0]}", wrong[1]

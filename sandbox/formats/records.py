@@ -5,7 +5,7 @@ import io
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -119,31 +119,74 @@ def raw_results(path: Path) -> Iterator[tuple[bytes, Rollout]]:
 
 def read_submissions(path: Path) -> list[SubmissionLine]:
     """Raises SpecError with file and line; a task may be named once per attempt."""
-    found: dict[tuple[str, int], int] = {}
     lines = []
-    for number, _, line in _read(path, SubmissionLine, torn_ok=False):
-        key = (line.task, line.attempt)
-        if key in found:
-            raise SpecError(
-                f"`{line.task}` attempt {line.attempt} stands in line {found[key]} already",
-                where=f"{path}:{number}",
-                hint="give each try its own `attempt`",
-            )
-        if line.patch and line.patch_base64:
-            raise SpecError(
-                "`patch` and `patch_base64` exclude each other", where=f"{path}:{number}"
-            )
-        try:
-            line.data  # noqa: B018
-        except ValueError:
-            raise SpecError("`patch_base64` is not base64", where=f"{path}:{number}") from None
-        if line.attempt < 0:
-            raise SpecError("`attempt` should be 0 or more", where=f"{path}:{number}")
-        found[key] = number
-        lines.append(line)
+    for _, found in submissions(path):
+        if isinstance(found, SpecError):
+            raise found
+        lines.append(found)
     if not lines:
         raise SpecError("there is no submission in it", where=str(path))
     return lines
+
+
+def submissions(path: Path) -> Iterator[tuple[int, SubmissionLine | SpecError]]:
+    """Each line that is not blank, or what is wrong with it. Raises SpecError of the file itself."""
+    found: dict[tuple[str, int], int] = {}
+    for number, raw in numbered_lines(path):
+        where = f"{path}:{number}"
+        try:
+            line = _parsed(raw, SubmissionLine, path, number)
+            if line is None:
+                continue
+            _check_submission(line, found, where)
+        except SpecError as e:
+            yield number, e
+            continue
+        found[line.task, line.attempt] = number
+        yield number, line
+
+
+def _check_submission(
+    line: SubmissionLine, found: Mapping[tuple[str, int], int], where: str
+) -> None:
+    if first := found.get((line.task, line.attempt)):
+        raise SpecError(
+            f"`{line.task}` attempt {line.attempt} stands in line {first} already",
+            where=where,
+            hint="give each try its own `attempt`",
+        )
+    if line.patch and line.patch_base64:
+        raise SpecError("`patch` and `patch_base64` exclude each other", where=where)
+    try:
+        line.data  # noqa: B018
+    except ValueError:
+        raise SpecError("`patch_base64` is not base64", where=where) from None
+    if line.attempt < 0:
+        raise SpecError("`attempt` should be 0 or more", where=where)
+
+
+def sort_submissions(path: Path) -> None:
+    """By task and attempt, not by what ended first: the same run is the same file."""
+    if not path.exists():
+        return
+    places: list[tuple[str, int, int, int]] = []
+    at = 0
+    for number, raw in numbered_lines(path):
+        line = _parsed(raw, SubmissionLine, path, number) if raw.endswith(b"\n") else None
+        if line is not None:
+            places.append((line.task, line.attempt, at, len(raw)))
+        at += len(raw)
+    order = sorted(places)
+    if order == places:
+        return
+    fresh = path.with_name(path.name + ".new")
+    with path.open("rb") as old, fresh.open("wb") as out:
+        for _, _, start, size in order:
+            old.seek(start)
+            out.write(old.read(size))
+        out.flush()
+        os.fsync(out.fileno())
+    fresh.replace(path)
 
 
 def drop_submissions(path: Path, unwanted: Callable[[str, int], bool]) -> None:
@@ -159,26 +202,34 @@ def drop_submissions(path: Path, unwanted: Callable[[str, int], bool]) -> None:
         fresh.replace(path)
 
 
-def _read(path: Path, shape: type[T], *, torn_ok: bool = True) -> Iterator[tuple[int, bytes, T]]:
+def _read(path: Path, shape: type[T]) -> Iterator[tuple[int, bytes, T]]:
+    """A last line that was torn is left out."""
     for number, raw in numbered_lines(path):
-        if torn_ok and not raw.endswith(b"\n"):
+        if not raw.endswith(b"\n"):
             return
-        try:
-            line = raw.decode("utf-8")
-        except UnicodeDecodeError:
-            raise SpecError("not UTF-8 text", where=f"{path}:{number}") from None
-        if not line.strip():
-            continue
-        data = decode(line, str(path), line=number)
-        if not isinstance(data, dict):
-            raise SpecError("a line should be a JSON object", where=f"{path}:{number}")
-        if shape is Rollout and data.get("schema") != SCHEMA:
-            raise SpecError(
-                f"schema {data.get('schema')!r} is not known here",
-                where=f"{path}:{number}",
-                hint=f"this version writes schema {SCHEMA}; was it made by another one?",
-            )
-        yield number, raw, parse(data, shape, _where(path, number))
+        if (found := _parsed(raw, shape, path, number)) is not None:
+            yield number, raw, found
+
+
+def _parsed(raw: bytes, shape: type[T], path: Path, number: int) -> T | None:
+    """None: a blank line."""
+    where = f"{path}:{number}"
+    try:
+        line = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise SpecError("not UTF-8 text", where=where) from None
+    if not line.strip():
+        return None
+    data = decode(line, str(path), line=number)
+    if not isinstance(data, dict):
+        raise SpecError("a line should be a JSON object", where=where)
+    if shape is Rollout and data.get("schema") != SCHEMA:
+        raise SpecError(
+            f"schema {data.get('schema')!r} is not known here",
+            where=where,
+            hint=f"this version writes schema {SCHEMA}; was it made by another one?",
+        )
+    return parse(data, shape, _where(path, number))
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:

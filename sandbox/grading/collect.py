@@ -6,7 +6,8 @@ configuration and its tools take no part, and no program of ours is run on them 
 
 import tarfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
 from pathlib import PurePosixPath
 
 from sandbox.formats.digest import Entry
@@ -15,7 +16,8 @@ from sandbox.formats.patchnames import above, clashing, is_git, leads_out, swapp
 from sandbox.formats.patchwrite import make_patch
 from sandbox.grading.apply import most_bytes, place, told
 from sandbox.model.record import Submission
-from sandbox.model.task import TaskSpec
+from sandbox.model.rooted import is_rooted
+from sandbox.model.task import WHOLE, TaskSpec
 from sandbox.runtime.base import Box
 from sandbox.runtime.supplies import Supplies
 from sandbox.runtime.tarball import TooLarge, begins_with_link, read
@@ -123,10 +125,15 @@ def _found(
     for path in task.submission.paths:
         if link := _link_on_the_way(box, place(task, path), late):
             links.add(link)
-            found |= {n: e for n, e in pinned.items() if n == path or n.startswith(f"{path}/")}
+            found |= {n: e for n, e in pinned.items() if _is_below(n, path)}
         else:
             found |= {e.path: e for e in _files(box, task, path, max_bytes, late)}
     return found, links
+
+
+def _is_below(name: str, path: str) -> bool:
+    whole = path == WHOLE and not is_rooted(name)
+    return whole or name == path or name.startswith(f"{path}/")
 
 
 def _link_on_the_way(box: Box, where: str, late: Callable[[], bool]) -> str:
@@ -134,10 +141,12 @@ def _link_on_the_way(box: Box, where: str, late: Callable[[], bool]) -> str:
 
     It may lead to the kernel's own files, which are another machine's and cannot all be read.
     """
-    for folder in reversed(list(above(where))):
+    for folder in filter(None, reversed(list(above(where)))):
         try:
-            if folder and begins_with_link(_timed(box.get(folder), late)):
-                return folder
+            # Closed before anything else is asked for: an engine may keep the box to itself meanwhile.
+            with closing(_timed(box.get(folder), late)) as stream:
+                if begins_with_link(stream):
+                    return folder
         except FileNotFoundError:
             return ""
     return ""
@@ -146,17 +155,20 @@ def _link_on_the_way(box: Box, where: str, late: Callable[[], bool]) -> str:
 def _files(
     box: Box, task: TaskSpec, path: str, max_bytes: int, late: Callable[[], bool]
 ) -> Iterator[Entry]:
+    whole = path == WHOLE
     try:
-        stream = box.get(place(task, path))
+        stream = box.get(task.workdir if whole else place(task, path))
     except FileNotFoundError:
         return
     parent = str(PurePosixPath(path).parent)
     prefix = "" if parent == "." else f"{parent.rstrip('/')}/"
     for e in read(_timed(stream, late), max_bytes=max_bytes, max_files=MOST_FILES):
-        yield Entry(prefix + e.path, e.kind, e.data)
+        inner = e.path.partition("/")[2] if whole else e.path
+        if inner:
+            yield Entry(prefix + inner, e.kind, e.data)
 
 
-def _timed(stream: Iterator[bytes], late: Callable[[], bool]) -> Iterator[bytes]:
+def _timed(stream: Iterator[bytes], late: Callable[[], bool]) -> Generator[bytes, None, None]:
     for block in stream:
         if late():
             raise _TooSlow

@@ -69,6 +69,8 @@ class ImageRecipe:
     """The same, without what they depend on."""
     links: dict[str, str] | None = None
     """Symbolic links to add: path → target."""
+    files: str | None = None
+    """A tar beside the recipe: a layer of its own, on top of the others."""
     env: dict[str, str] | None = None
 
 
@@ -96,13 +98,15 @@ class WheelPin:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerPin:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
-    kind: Literal["debs", "wheels", "pyc", "oci"]
-    """`oci`: made elsewhere. The others we make ourselves."""
+    kind: Literal["debs", "wheels", "pyc", "files", "oci"]
+    """`oci`: made elsewhere. The others we make ourselves; `files` is there already, as a tar."""
     diff_id: Digest
     """sha256 of the layer's uncompressed tar."""
     debs: tuple[DebPin, ...] = ()
     wheels: tuple[WheelPin, ...] = ()
     links: dict[str, str] | None = None
+    file: str | None = None
+    """With `files`: the tar's name in repos/images/. Its sha256 is `diff_id`."""
     blob: Digest | None = None
     """sha256 of the layer as it is transferred, usually compressed."""
     media_type: str | None = None

@@ -1,14 +1,41 @@
 """What an agent does, and what it sees."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Any, ClassVar, Literal
+
+from sandbox.model.task import STRICT
 
 Until = Literal["quiet", "input", "exit"]
 """What to look for: nothing more is printed, input is awaited, or the command is over.
 
 `quiet` includes the other two, and `input` the last.
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """What an agent tells of the model that chose an action. It is carried, and never worked out.
+
+    None is what was not told, which is not 0.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    name: str = ""
+    message: str = ""
+    """What it said beside the action."""
+    reasoning: str = ""
+    calls: int | None = None
+    """How many times a model was asked for this action."""
+    prompt_tokens: int | None = None
+    """Those that were cached included."""
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost_usd: float | None = None
+    prompt_token_ids: tuple[int, ...] | None = None
+    completion_token_ids: tuple[int, ...] | None = None
+    logprobs: tuple[float, ...] | None = None
+    """Of the completion's tokens, one each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +57,8 @@ class Run:
     """Of a line that was drawn over and over, as progress bars are, show the last state only."""
     screen: bool = False
     """Show the terminal's screen too."""
+    model: ModelCall | None = field(default=None, kw_only=True)
+    """Who chose this, if the agent tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +78,7 @@ class Keys:
     """Stop looking as soon as this is printed."""
     fold: bool = False
     screen: bool = False
+    model: ModelCall | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +90,7 @@ class Wait:
     text: str | None = None
     fold: bool = False
     screen: bool = False
+    model: ModelCall | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +106,14 @@ class Signal:
     seconds: float = 1.0
     """How long to look for what comes of it, at most."""
     screen: bool = False
+    model: ModelCall | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Submit:
     """Done. Nothing the agent does after this counts."""
+
+    model: ModelCall | None = field(default=None, kw_only=True)
 
 
 TerminalAction = Run | Keys | Wait | Signal

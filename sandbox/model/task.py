@@ -13,6 +13,8 @@ TaskId = NewType("TaskId", str)
 Digest = NewType("Digest", str)
 """`sha256:` and 64 hex digits."""
 
+WHOLE = "."
+"""Of a submission's paths: the working directory."""
 STRICT: dict[str, Any] = {"extra": "forbid", "use_attribute_docstrings": True}
 """For the parser in formats/: an unknown key is an error, docstrings describe fields."""
 
@@ -47,14 +49,15 @@ class SubmissionSpec:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
     paths: tuple[str, ...]
-    """Files or folders, relative to the working directory; or, with a `/` before them, of the box:
-    see patches.md for what may be declared there."""
+    """Files or folders, relative to the working directory, or `.` for all of it but its .git; or,
+    with a `/` before them, of the box: see patches.md for what may be declared there."""
     exclude: tuple[str, ...] = ("**/__pycache__/**", "*.pyc")
     """Patterns within them that are never taken; as in .gitignore, without a slash for names."""
 
     def covers(self, path: str) -> bool:
         """Is this path part of a submission? Relative to the working directory, or rooted."""
         inside = any(path == top or path.startswith(f"{top}/") for top in self.paths)
+        inside = inside or (self.whole and not is_rooted(path) and not _of_git(path))
         return inside and not any(_matches(path, pattern) for pattern in self.exclude)
 
     def takes(self, path: str, pinned: Container[str]) -> bool:
@@ -65,6 +68,11 @@ class SubmissionSpec:
         return self.covers(path) and not held_back(path, pinned, self.paths)
 
     @property
+    def whole(self) -> bool:
+        """All of the working directory?"""
+        return WHOLE in self.paths
+
+    @property
     def inner(self) -> tuple[str, ...]:
         """Those of the working directory."""
         return tuple(path for path in self.paths if not is_rooted(path))
@@ -73,6 +81,10 @@ class SubmissionSpec:
     def rooted(self) -> tuple[str, ...]:
         """Those of the box outside of it."""
         return tuple(path for path in self.paths if is_rooted(path))
+
+
+def _of_git(path: str) -> bool:
+    return path == ".git" or path.startswith(".git/")
 
 
 def _matches(path: str, pattern: str) -> bool:

@@ -73,6 +73,8 @@ def _steps(events: Iterable[Mapping[str, Any]]) -> list[list[str]]:
         at = f"{seconds:.1f}" if isinstance(seconds, int | float) else ""
         if kind == "observation" and rows and rows[-1][0] == step:
             rows[-1][3:] = [_cell(event.get(n)) for n in ("status", "exit_code", "total_bytes")]
+        elif kind == "task":
+            continue
         elif kind == "action":
             rows.append([step, at, _cell(_doing(event)), "", "", ""])
         else:

@@ -3,13 +3,16 @@
 import json
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from sandbox.errors import AgentFault
-from sandbox.model.step import Action, Keys, Run, Signal, Submit, Until, Wait
+from sandbox.model.step import Action, Keys, ModelCall, Run, Signal, Submit, Until, Wait
 
 LOOKED_FOR_CHARS, NAMED_KEYS = 1000, 1000
+_MOST = 1 << 53
+"""Whole numbers beyond it are not the same to everybody who reads JSON."""
 _HINT = "see docs/reference/agent-protocol.md"
+T = TypeVar("T")
 Reader = Callable[[Any], Any]
 """Raises _Wrong."""
 
@@ -95,6 +98,58 @@ def _looked_for(value: Any) -> str:
     return text
 
 
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST:
+        raise _Wrong("a whole number, 0 or more")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -_MOST < value < _MOST:
+        raise _Wrong("a number")
+    return float(value)
+
+
+def _cost(value: Any) -> float:
+    if (found := _number(value)) < 0:
+        raise _Wrong("a number, 0 or more")
+    return found
+
+
+def _all(read: Callable[[Any], T], what: str) -> Callable[[Any], tuple[T, ...]]:
+    def read_all(value: Any) -> tuple[T, ...]:
+        if not isinstance(value, list):
+            raise _Wrong(f"a list of {what}")
+        try:
+            return tuple(map(read, value))
+        except _Wrong:
+            raise _Wrong(f"a list of {what}") from None
+
+    return read_all
+
+
+def _model(value: Any) -> ModelCall:
+    """As an agent tells it, or not at all: half of it would be a guess."""
+    if not isinstance(value, dict):
+        raise _Wrong("an object")
+    found = {}
+    for key, said in value.items():
+        if key not in _MODEL:
+            raise _Wrong(f"an object with keys of {', '.join(_MODEL)} only")
+        try:
+            found[key] = _MODEL[key](said)
+        except _Wrong as e:
+            raise _Wrong(f"an object whose `{key}` is {e}") from None
+    return _agreeing(ModelCall(**{k: v for k, v in found.items() if v is not None}))
+
+
+def _agreeing(call: ModelCall) -> ModelCall:
+    ids, chances = call.completion_token_ids, call.logprobs
+    if ids is not None and chances is not None and len(ids) != len(chances):
+        raise _Wrong("an object with a `logprobs` for each of `completion_token_ids`")
+    return call
+
+
 def _one_of(*names: str) -> Reader:
     def read(value: Any) -> Any:
         if value not in names:
@@ -109,6 +164,16 @@ def _or_null(read: Reader) -> Reader:
     return lambda value: None if value is None else read(value)
 
 
+_COUNTS = ("calls", "prompt_tokens", "completion_tokens", "cached_tokens")
+_IDS = _or_null(_all(_count, "whole numbers, 0 or more"))
+_MODEL: Mapping[str, Reader] = {
+    **dict.fromkeys(("name", "message", "reasoning"), _or_null(_text)),
+    **dict.fromkeys(_COUNTS, _or_null(_count)),
+    "cost_usd": _or_null(_cost),
+    **dict.fromkeys(("prompt_token_ids", "completion_token_ids"), _IDS),
+    "logprobs": _or_null(_all(_number, "numbers")),
+}
+_TOLD: Mapping[str, Reader] = {"model": _or_null(_model)}
 _LOOKING: Mapping[str, Reader] = {
     "seconds": _or_null(_seconds),
     "until": _one_of(*get_args(Until)),
@@ -128,10 +193,11 @@ _ACTIONS: Mapping[str, tuple[Callable[..., Action], tuple[str, ...], Mapping[str
             "on_timeout": _one_of("interrupt", "keep"),
             "fold": _flag,
             "screen": _flag,
+            **_TOLD,
         },
     ),
-    "keys": (Keys, (), {"keys": _text, "named": _names, **_LOOKING}),
-    "wait": (Wait, (), _LOOKING),
+    "keys": (Keys, (), {"keys": _text, "named": _names, **_LOOKING, **_TOLD}),
+    "wait": (Wait, (), {**_LOOKING, **_TOLD}),
     "signal": (
         Signal,
         ("name",),
@@ -140,7 +206,8 @@ _ACTIONS: Mapping[str, tuple[Callable[..., Action], tuple[str, ...], Mapping[str
             "target": _one_of("foreground", "session"),
             "seconds": _or_null(_seconds),
             "screen": _flag,
+            **_TOLD,
         },
     ),
-    "submit": (Submit, (), {}),
+    "submit": (Submit, (), _TOLD),
 }

@@ -54,6 +54,14 @@ class Catalogue:
                 found.setdefault(name, Suite(name=name, tasks=tasks))
         return found
 
+    def suite(self, name: str) -> Suite:
+        """Raises UserError."""
+        suites = self.suites()
+        if name not in suites:
+            known = ", ".join(sorted(suites)) or "none"
+            raise UserError(f"there is no suite `{name}`", hint=f"known: {known}")
+        return suites[name]
+
     def load(self, task: TaskId) -> TaskSpec:
         """Raises SpecError for a bad spec, UserError for an unknown task."""
         home = self.tasks().get(task)
@@ -67,11 +75,7 @@ class Catalogue:
             raise NothingSelected("no task was named", hint="name tasks, or use --suite core")
         candidates = tuple(self.tasks())
         if suite is not None:
-            suites = self.suites()
-            if suite not in suites:
-                known = ", ".join(sorted(suites)) or "none"
-                raise UserError(f"there is no suite `{suite}`", hint=f"known: {known}")
-            candidates = suites[suite].tasks
+            candidates = self.suite(suite).tasks
         for pattern in patterns:
             if not select(candidates, (pattern,)):
                 if any(c in pattern for c in "*?["):

@@ -105,11 +105,11 @@ def _submissions(path: Path) -> dict[Key, bytes]:
 
 def _recorded(run: Path, r: Rollout, given: Mapping[Key, bytes]) -> bytes | None:
     path = rollout_folder(run, r.task, r.attempt).path / PATCH
-    found = _plain_file(path)
+    found = plain_file(path)
     return given.get((r.task, r.attempt)) if found is None else found
 
 
-def _plain_file(path: Path) -> bytes | None:
+def plain_file(path: Path) -> bytes | None:
     """A run that somebody else made may have anything there: no link is followed, nothing waits."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -21,8 +21,8 @@ from sandbox.runtime.lease import Lease, orphans
 from sandbox.runtime.ready import readable, writable
 from sandbox.runtime.store import Store
 
-PROTOCOL = 2
-"""1 passed over keys that it did not know."""
+PROTOCOL = 3
+"""1 passed over keys that it did not know; 2 knew no `model`."""
 MARK = "STILLROOM_AGENT"
 """In the environment of the program and of all it starts: how leftovers are found."""
 _LINE_BYTES = 16 << 20

@@ -13,6 +13,7 @@ from sandbox.formats import jsonfile
 from sandbox.formats.asciicast import Cast
 from sandbox.formats.records import Appender, read_objects
 from sandbox.model.step import Action, Keys, Observation, Run, Signal, Submit, Wait
+from sandbox.model.task import TaskSpec
 from sandbox.model.verdict import Evidence
 from sandbox.runtime.store import remove_tree
 from sandbox.runtime.terminal import Tape
@@ -29,17 +30,19 @@ class Events:
         self._elapsed = elapsed
         self._count = 0
 
+    def task(self, task: TaskSpec, attempt: int) -> None:
+        """What is asked of the agent: the rest makes sense without the task's own files then."""
+        told = {"instruction": task.instruction, "workdir": task.workdir}
+        self._add("task", task=task.id, attempt=attempt, **told)
+
     def action(self, step: int, action: Action) -> None:
         """Before it is carried out: a run that dies then shows what it was doing."""
         said = _said(action)
-        self._add(
-            "action",
-            step=step,
-            action=_name(action),
-            **asdict(action),
-            bytes=len(said),
-            sha256=_digest(said),
-        )
+        more = asdict(action)
+        if action.model is None:
+            del more["model"]
+        sums = {"bytes": len(said), "sha256": _digest(said)}
+        self._add("action", step=step, action=_name(action), **more, **sums)
 
     def observation(self, step: int, seen: Observation) -> None:
         self._add("observation", step=step, **asdict(seen))
@@ -151,8 +154,14 @@ def _digest(data: bytes) -> str:
 
 def _sayable(value: object) -> object:
     """As JSON can say it: it has no infinity, which is as long as it takes, and no bytes."""
-    if isinstance(value, float) and not isfinite(value):
-        return None
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogateescape")
-    return value
+    match value:
+        case float() if not isfinite(value):
+            return None
+        case bytes():
+            return value.decode("utf-8", "surrogateescape")
+        case dict():
+            return {name: _sayable(one) for name, one in value.items()}
+        case list() | tuple():
+            return [_sayable(one) for one in value]
+        case _:
+            return value

@@ -9,7 +9,13 @@ from typing import Any, ClassVar, Literal, Self
 from sandbox._version import __version__
 from sandbox.errors import RuntimeFault, UserError
 from sandbox.formats import jsonfile
-from sandbox.formats.records import Appender, drop_submissions, read_results, submission_line
+from sandbox.formats.records import (
+    Appender,
+    drop_submissions,
+    read_results,
+    sort_submissions,
+    submission_line,
+)
 from sandbox.model.record import Rollout
 from sandbox.model.task import STRICT, TaskId
 from sandbox.rollout.folder import PATCH, RolloutFolder
@@ -75,7 +81,10 @@ class OutFolder:
     def __exit__(self, *_: object) -> None:
         self._results.close()
         self._submissions.close()
-        self._lease.release()
+        try:
+            sort_submissions(self.path / SUBMISSIONS)
+        finally:
+            self._lease.release()
 
     @property
     def results_path(self) -> Path:

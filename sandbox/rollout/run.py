@@ -233,6 +233,7 @@ def drive(session: Session, box: Box, attempt: Attempt) -> tuple[int, Ending]:
             tape=tape,
         ) as terminal,
     ):
+        log.task(attempt.task, attempt.number)
         for number in range(limits.turns):
             action = session.act(seen)
             left = until - ticks()

@@ -71,9 +71,7 @@ def download(url: str, target: Path, *, pause: Pause = time.sleep) -> str:
 def _stream(url: str, target: Path) -> str:
     seen = hashlib.sha256()
     request = urllib.request.Request(url, headers={"User-Agent": "stillroom"})  # noqa: S310
-    # Not urlopen: that would go by the proxies that there were when it was first called.
-    opener = urllib.request.build_opener()
-    with opener.open(request, timeout=TIMEOUT_SECONDS) as response, target.open("wb") as out:
+    with _open(request) as response, target.open("wb") as out:
         while block := response.read(1 << 20):
             seen.update(block)
             out.write(block)
@@ -81,6 +79,11 @@ def _stream(url: str, target: Path) -> str:
         if left := getattr(response, "length", None):
             raise http.client.IncompleteRead(b"", left)
     return seen.hexdigest()
+
+
+def _open(request: urllib.request.Request) -> Any:
+    """Not urlopen: that would go by the proxies that there were when it was first called."""
+    return urllib.request.build_opener().open(request, timeout=TIMEOUT_SECONDS)
 
 
 def pypi_url(project: str, file: str, *, index: str = PYPI) -> str:
@@ -106,7 +109,7 @@ def fetch_json(url: str, accept: str) -> Any:
     headers = {"Accept": accept, "User-Agent": "stillroom"}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310
+        with _open(request) as response:
             return json.load(response)
     except (OSError, ValueError, http.client.HTTPException) as e:
         if isinstance(e, urllib.error.HTTPError):

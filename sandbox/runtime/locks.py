@@ -36,7 +36,7 @@ def lock_image(store: Store, home: Path, name: str, progress: Progress) -> Image
     if recipe.source:
         lock = _lock_foreign(store, home, name, recipe.source, progress)
     else:
-        lock = relock(store, name, recipe, _base(home, name, recipe), progress)
+        lock = relock(store, name, recipe, _base(home, name, recipe), progress, home)
     jsonfile.write(image_lock_path(home, name), jsonfile.dumps(lock))
     return lock
 

@@ -194,7 +194,7 @@ class Depot:
         if spec.repo is None:
             return b""
         fixed = self._repos_of(home).ensure(spec.repo)
-        paths = spec.paths or task.submission.inner
+        paths = spec.paths or (() if task.submission.whole else task.submission.inner)
         pinned = {e.path for e in supplies.base}
         before, after = (
             [
@@ -233,6 +233,8 @@ class Depot:
 
 def _pinned_files(repo: Pinned, task: TaskSpec) -> list[Entry]:
     """Of the repository. No paths would mean all of it."""
+    if task.submission.whole:
+        return read_files(repo)
     paths = task.submission.inner
     return read_files(repo, paths, missing_ok=True) if paths else []
 

@@ -367,3 +367,11 @@ def test_many_threads_share_one_box(runtime: DockerRuntime, spec: BoxSpec):
     with runtime.create(spec) as box, ThreadPoolExecutor(8) as pool:
         assert all(pool.map(ask, range(40)))
     assert threading.active_count() < 50
+
+
+@pytest.mark.timeout(120)
+def test_a_second_name_is_read_however_much_comes_after_it(runtime: DockerRuntime, spec: BoxSpec):
+    """The engine gives one archive of a container at a time: it would wait for its own end."""
+    with runtime.create(spec) as box:
+        sh(box, "mkdir -p /srv/d; cd /srv/d; echo x > a; ln a b; head -c 200000000 /dev/zero > c")
+        assert sum(map(len, box.get("/srv/d"))) > 200_000_000

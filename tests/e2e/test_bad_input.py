@@ -157,8 +157,11 @@ OTHERS: dict[str, tuple[tuple[str, ...], str]] = {
     "no script": (("run", TASK, "--agent", "script:none.txt"), "no such file"),
     "no jobs": (("run", TASK, "--agent", "nop", "-j", "0"), "0 is not in the range"),
     "no submissions": (("grade", "none.jsonl"), "no such file"),
-    "nothing to grade": (("grade",), "name a submissions.jsonl, or --from-evidence RUN"),
-    "two things to grade": (("grade", "s.jsonl", "--verify", "runs/x"), "one of the three"),
+    "nothing to grade": (
+        ("grade",),
+        "name a submissions.jsonl, --logs DIR, --from-evidence RUN or --verify RUN",
+    ),
+    "two things to grade": (("grade", "s.jsonl", "--verify", "runs/x"), "one of the four"),
     "no run to judge again": (("grade", "--from-evidence", "none"), "is not the folder of a run"),
     "no run to verify": (("grade", "--verify", "none"), "is not the folder of a run"),
     "no run to explain": (("explain", "none", TASK), "is not the folder of a run"),

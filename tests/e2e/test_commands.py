@@ -74,12 +74,14 @@ def test_an_agent_that_is_a_program(stillroom: Stillroom, task: str, tmp_path: P
     assert end["summary"]["resolved"] == 1
     folder = tmp_path / "out" / "rollouts" / task / "0"
     events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
-    assert [(e["seq"], e["step"], e["type"]) for e in events] == [
-        (1, 1, "action"),
-        (2, 1, "observation"),
-        (3, 2, "action"),
-        (4, 2, "observation"),
-        (5, 3, "action"),
+    told, *steps_of = events
+    assert (told["type"], told["seq"]) == ("task", 1)
+    assert [(e["seq"], e["step"], e["type"]) for e in steps_of] == [
+        (2, 1, "action"),
+        (3, 1, "observation"),
+        (4, 2, "action"),
+        (5, 2, "observation"),
+        (6, 3, "action"),
     ]
     assert [e["action"] for e in events if e["type"] == "action"] == ["run", "run", "submit"]
     steps = stillroom("show", "out", task)

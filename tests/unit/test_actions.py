@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.errors import AgentFault
-from sandbox.model.step import Action, Keys, Run, Signal, Submit, Wait
+from sandbox.model.step import Action, Keys, ModelCall, Run, Signal, Submit, Wait
 from sandbox.rollout.actions import read_action
 
 
@@ -48,6 +48,20 @@ def read(**said: Any) -> Action:
             Signal("SIGKILL", "session", 2.0),
         ),
         ({"type": "submit"}, Submit()),
+        ({"type": "submit", "model": None}, Submit()),
+        ({"type": "submit", "model": {"message": "Done."}}, Submit(model=ModelCall(message="Done."))),
+        (
+            {"type": "run", "command": "ls", "model": {
+                "name": "m", "message": "Look.", "reasoning": "hm", "calls": 1,
+                "prompt_tokens": 3, "completion_tokens": 2, "cached_tokens": 0, "cost_usd": 0.5,
+                "prompt_token_ids": [1, 2, 3], "completion_token_ids": [4, 5],
+                "logprobs": [-0.5, -1]}},
+            Run("ls", model=ModelCall(
+                name="m", message="Look.", reasoning="hm", calls=1,
+                prompt_tokens=3, completion_tokens=2, cached_tokens=0, cost_usd=0.5,
+                prompt_token_ids=(1, 2, 3), completion_token_ids=(4, 5), logprobs=(-0.5, -1.0))),
+        ),
+        ({"type": "keys", "model": {"calls": None}}, Keys(model=ModelCall())),
     ],
 )  # fmt: skip
 def test_what_is_said_is_the_action(said: dict[str, Any], action: Action):
@@ -95,7 +109,21 @@ def test_what_is_said_is_the_action(said: dict[str, Any], action: Action):
         ('{"type": "signal"}', "`name` is missing"),
         ('{"type": "signal", "name": 9}', "`name` should be a string"),
         ('{"type": "signal", "name": "INT", "target": "all"}', "one of foreground, session"),
-        ('{"type": "submit", "why": "done"}', "unknown key `why`; known: none"),
+        ('{"type": "submit", "why": "done"}', "unknown key `why`; known: model"),
+        ('{"type": "submit", "model": "gpt"}', "`model` should be an object, not 'gpt'"),
+        ('{"type": "wait", "model": {"tokens": 3}}', "`model` should be an object with keys of name,"),
+        ('{"type": "wait", "model": {"calls": -1}}', "whose `calls` is a whole number, 0 or more"),
+        ('{"type": "wait", "model": {"calls": true}}', "whose `calls` is a whole number, 0 or more"),
+        ('{"type": "wait", "model": {"calls": 1.0}}', "whose `calls` is a whole number, 0 or more"),
+        ('{"type": "wait", "model": {"cost_usd": -0.1}}', "whose `cost_usd` is a number, 0 or more"),
+        ('{"type": "wait", "model": {"logprobs": [NaN]}}', "whose `logprobs` is a list of numbers"),
+        ('{"type": "wait", "model": {"logprobs": [-Infinity]}}', "`logprobs` is a list of numbers"),
+        ('{"type": "wait", "model": {"logprobs": 1}}', "whose `logprobs` is a list of numbers"),
+        ('{"type": "wait", "model": {"prompt_token_ids": [1, "2"]}}', "a list of whole numbers, 0"),
+        (
+            '{"type": "wait", "model": {"completion_token_ids": [1, 2], "logprobs": [-0.5]}}',
+            "a `logprobs` for each of `completion_token_ids`",
+        ),
     ],
     ids=lambda v: ascii(v[:70]),
 )  # fmt: skip
@@ -113,7 +141,7 @@ json_values = st.recursive(
     max_leaves=5,
 )
 KEYS = ["command", "seconds", "tty", "stdin", "on_timeout", "fold", "screen", "keys", "named",
-        "until", "text", "name", "target", "x"]  # fmt: skip
+        "until", "text", "name", "target", "x", "model"]  # fmt: skip
 
 
 @given(

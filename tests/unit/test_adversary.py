@@ -22,6 +22,7 @@ from sandbox.model.verdict import Evidence, Ran
 from sandbox.rollout.agent import Opening
 from sandbox.runtime.fake import FakeRuntime
 from tests.support.homes import a_task, some_supplies
+from tests.support.waiting import eventually
 
 BARE = {"id": "x", "title": "t", "scope": "repo", "source": "s"}
 
@@ -175,6 +176,7 @@ def test_a_process_that_stays_is_found_by_its_token():
     token = f"hxtoken{os.getpid()}"
     waits = [sys.executable, "-c", "input()", token]
     with subprocess.Popen(waits, stdin=subprocess.PIPE) as process:
-        assert process.pid in running(token)
+        # The kernel says that it runs a moment before it says with which words.
+        assert eventually(lambda: process.pid in running(token))
         process.communicate(b"\n")
     assert running(token) == []

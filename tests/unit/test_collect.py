@@ -239,6 +239,17 @@ def test_what_is_collected_from_a_crowd_of_files_can_be_applied(tmp_path: Path):
     assert (found.refused, len(found.files)) == ("", 3000)
 
 
+def test_all_of_the_working_directory_is_taken_but_its_git(tmp_path: Path):
+    task = a_task(tmp_path)
+    task = replace(task, submission=SubmissionSpec(paths=(".",)))
+    files = ("src/a.py", "new/b.txt", ".git/config", "c.pyc", ".gitignore")
+    box = a_box(task, *(Entry(name, "file", b"x\n") for name in files))
+    made = collect(box, task, some_supplies(task, tmp_path / "s"))
+    found = applied(task, some_supplies(task, tmp_path / "t").base, made.patch)
+    assert made.rejected == ""
+    assert [e.path for e in found.files] == [".gitignore", "new/b.txt", "src/a.py"]
+
+
 @pytest.mark.parametrize("link", ["/work", "/work/toy", "/work/toy/src"])
 def test_behind_a_link_above_what_is_declared_all_is_as_it_was_pinned(tmp_path: Path, link: str):
     """It may lead to the kernel's own files, which cannot all be read: that were a fault, and void."""
@@ -247,3 +258,11 @@ def test_behind_a_link_above_what_is_declared_all_is_as_it_was_pinned(tmp_path: 
     box.files[link] = Entry(link, "link", b"/moved")
     made = collect(box, task, some_supplies(task, tmp_path / "s"))
     assert (made.patch, made.dropped, made.rejected) == (b"", (link,), "")
+
+
+def test_a_link_in_place_of_a_whole_working_directory_changes_nothing(tmp_path: Path):
+    task = a_task(tmp_path, submission=SubmissionSpec(paths=(".",)))
+    box = a_box(task)
+    box.files[task.workdir] = Entry(task.workdir, "link", b"/moved")
+    made = collect(box, task, some_supplies(task, tmp_path / "s"))
+    assert (made.patch, made.dropped, made.rejected) == (b"", (task.workdir,), "")

@@ -73,7 +73,7 @@ tell(type="keys", keys=json.dumps(seen), seconds=2)
         assert isinstance(action, Run)
         told = json.loads(action.command)
         assert (told["type"], told["protocol"], told["task"], told["attempt"]) == (
-            "task", 2, "t-1", 2,
+            "task", 3, "t-1", 2,
         )  # fmt: skip
         assert (told["instruction"], told["workdir"]) == ("Mend it.", "/w")
         assert told["limits"]["wall_seconds"] == 30

@@ -170,7 +170,7 @@ def test_a_command_is_given_no_more_than_what_is_left(tmp_path: Path):
     actor = Actor(lambda _: Run("hang", 500))
     attempt = an_attempt(tmp_path, hang, limits=limits)
     assert driven(attempt, actor) == (1, Ending.TURNS)
-    action, seen = attempt.folder.read_events()
+    _, action, seen = attempt.folder.read_events()
     assert (action["action"], action["seconds"]) == ("run", 500)
     assert seen["status"] == "timed_out"
 
@@ -179,13 +179,14 @@ def test_every_step_is_on_disk_and_shown_to_the_observer(tmp_path: Path):
     watcher = Watcher()
     attempt = an_attempt(tmp_path, observer=watcher)
     driven(attempt, Script([Run("one", 5), Keys("two\n", 0.01)]))
-    events = attempt.folder.read_events()
+    task, *events = attempt.folder.read_events()
+    assert (task["type"], task["instruction"]) == ("task", attempt.task.instruction)
     assert [(e["seq"], e["step"], e["type"], e.get("action")) for e in events] == [
-        (1, 1, "action", "run"),
-        (2, 1, "observation", None),
-        (3, 2, "action", "keys"),
-        (4, 2, "observation", None),
-        (5, 3, "action", "submit"),
+        (2, 1, "action", "run"),
+        (3, 1, "observation", None),
+        (4, 2, "action", "keys"),
+        (5, 2, "observation", None),
+        (6, 3, "action", "submit"),
     ]
     assert (events[0]["command"], events[2]["keys"]) == ("one", "two\n")
     assert events[1]["output"] == "ran one\n"
@@ -217,7 +218,7 @@ def test_an_action_is_on_disk_before_it_is_carried_out(tmp_path: Path):
 
     attempt = an_attempt(tmp_path, peek, observer=Peeking())
     driven(attempt, Script([Run("one")]))
-    assert told == [["action"], ["action", "observation"]]
+    assert told == [["task", "action"], ["task", "action", "observation"]]
 
 
 @pytest.mark.parametrize("odd", [Run("a\0b"), Run("\udcff\ud800"), Run(""), Run("x", -1), Keys("", -1),

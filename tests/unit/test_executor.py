@@ -263,6 +263,21 @@ def test_what_was_submitted_is_kept_for_grading_again(tmp_path: Path):
     assert [(x.task, x.attempt, x.data) for x in lines] == [("a", 0, b"diff\n"), ("b", 1, b"\xff")]
 
 
+def test_the_same_run_leaves_the_same_submissions_whatever_ended_first(tmp_path: Path):
+    done = [ended("b"), ended("a", 1), ended("a", 0), ended("a", 10)]
+    files = []
+    for number, order in enumerate((done, done[::-1], sorted(done, key=repr))):
+        with OutFolder(tmp_path / str(number), MANIFEST) as out:
+            for record in order:
+                patch = f"{record.task} {record.attempt}\n\u2028".encode()
+                out.rollout(record.task, record.attempt).write_patch(patch)
+                out.add(record)
+        files.append((tmp_path / str(number) / "submissions.jsonl").read_bytes())
+    lines = read_submissions(tmp_path / "0" / "submissions.jsonl")
+    assert [(x.task, x.attempt) for x in lines] == [("a", 0), ("a", 1), ("a", 10), ("b", 0)]
+    assert len(set(files)) == 1
+
+
 def test_what_was_submitted_can_be_graded_after_a_task_was_run_twice(tmp_path: Path):
     """A result that was torn is run again: its submission must not stand there twice."""
     for _ in range(2):

@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 
 from sandbox.errors import ImageFault, NetworkFault
-from sandbox.runtime.fetch import download, fetch, pypi_url
+from sandbox.runtime.fetch import download, fetch, fetch_json, pypi_url
 from sandbox.runtime.store import Store
 
 DATA = bytes(range(256)) * 500
@@ -158,8 +158,11 @@ def test_the_index_tells_where_a_file_is(server: str):
 def test_a_proxy_is_that_of_now_and_not_that_of_the_first_download(
     store: Store, server: str, monkeypatch: pytest.MonkeyPatch
 ):
-    urllib.request.urlopen(f"{server}/first").close()
+    urllib.request.install_opener(urllib.request.build_opener())
+    assert fetch_json(f"{server}/simple/a/", "application/json")["files"]
     monkeypatch.setenv("no_proxy", "")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     with pytest.raises(NetworkFault, match="refused"):
         download(f"{server}/second", store.root / "file", pause=lambda _: None)
+    with pytest.raises(NetworkFault, match="refused"):
+        fetch_json(f"{server}/simple/a/", "application/json")

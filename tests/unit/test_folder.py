@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 
 from sandbox.errors import SpecError
-from sandbox.model.step import Action, Keys, Observation, Run, Screen, Signal, Status, Submit, Wait
+from sandbox.model.step import (
+    Action,
+    Keys,
+    ModelCall,
+    Observation,
+    Run,
+    Screen,
+    Signal,
+    Status,
+    Submit,
+    Wait,
+)
 from sandbox.rollout.folder import RolloutFolder
 
 
@@ -93,6 +104,18 @@ def test_what_has_no_number_is_null(folder: RolloutFolder):
         events.action(1, Run("x", float("inf")))
         events.observation(1, Observation(seconds=float("nan")))
     assert [line["seconds"] for line in lines(folder)] == [None, None]
+
+
+def test_what_an_agent_tells_of_its_model_is_carried_and_nothing_is_made_up(folder: RolloutFolder):
+    call = ModelCall(name="m", completion_token_ids=(7, 8), logprobs=(-0.25, float("-inf")))
+    with folder.events(lambda: 0.0) as events:
+        events.action(1, Run("ls", model=call))
+        events.action(2, Submit())
+    told, silent = lines(folder)
+    assert told["model"]["completion_token_ids"] == [7, 8]
+    assert told["model"]["logprobs"] == [-0.25, None]
+    assert (told["model"]["calls"], told["model"]["prompt_token_ids"]) == (None, None)
+    assert "model" not in silent
 
 
 def test_the_screen_is_told_too(folder: RolloutFolder):

@@ -16,6 +16,9 @@ from sandbox.runtime.docker.images import docker_archive
 from sandbox.runtime.image.build import build, build_layer
 from sandbox.runtime.image.config import config_of, sha256_of
 from sandbox.runtime.image.ensure import ensure
+from sandbox.runtime.image.entry import Entry as FileEntry
+from sandbox.runtime.image.entry import folder
+from sandbox.runtime.image.layer import write_layer
 from sandbox.runtime.image.stored import layer_folder, layer_tar, unpacked
 from sandbox.runtime.store import Store, remove_tree
 
@@ -78,6 +81,29 @@ def test_an_image_is_built_from_its_lock(store, lock):
     config = json.loads(image.config.read_bytes())
     assert config["rootfs"]["diff_ids"] == [layer.diff_id for layer in image.layers]
     assert config["created"] == "1970-01-01T00:00:01Z"
+
+
+def with_file(home: Path, lock: ImageLock, data: bytes = b"made once\n") -> ImageLock:
+    """The lock, and a tar in repos/images/ that is one more layer."""
+    tar = home / "repos" / "images" / "toy.files.tar"
+    tar.parent.mkdir(parents=True, exist_ok=True)
+    entries = [folder("srv"), FileEntry("srv/it", "file", data=data)]
+    pin = LayerPin(kind="files", diff_id=write_layer(entries, tar, 1), file=tar.name)
+    lock = replace(lock, layers=(*lock.layers, pin))
+    return replace(lock, config_digest=sha256_of(config_of(lock)))
+
+
+def test_a_layer_of_files_is_what_its_tar_is(store, lock, tmp_path):
+    image = ensure(store, with_file(tmp_path / "home", lock), quiet, home=tmp_path / "home")
+    assert (image.layers[1].folder / "srv/it").read_text() == "made once\n"
+
+
+def test_another_tar_than_the_pinned_one_is_refused(store, lock, tmp_path):
+    pinned = with_file(tmp_path / "home", lock)
+    with_file(tmp_path / "home", lock, b"another\n")
+    with pytest.raises(ImageFault, match="is not the layer that image toy pins") as caught:
+        ensure(store, pinned, quiet, home=tmp_path / "home")
+    assert "stillroom lock image toy" in caught.value.hint
 
 
 def test_a_layer_in_the_store_is_not_built_again(store, lock):

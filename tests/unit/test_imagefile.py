@@ -36,6 +36,7 @@ def test_each_kind_of_recipe_is_read(tmp_path, text):
         ("source: {}", 2, "exactly one of `registry`, `layout` and `dockerfile`"),
         ("source:\n  registry: a/b\n  layout: c", 2, "exactly one of"),
         ("debs: [bash]\nsource: {registry: a/b}", 2, "`debs` beside `source`"),
+        ("base: b\nfiles: ../x.tar", 3, "a tar beside the recipe"),
         ("source: {registry: a/b}\nenv: {A: b}", 3, "`env` beside `source`"),
         ("source:\n  layout: ../elsewhere", 3, "leads out of this folder"),
         ("source:\n  dockerfile:\n    folder: a\n    file: /etc/x", 5, "leads out of this folder"),

@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import IO, cast
 
+from sandbox.runtime.tarball import TooLarge
+
 BLOCK = 1 << 17
 RECORD = 512
 END = bytes(2 * RECORD)
+_MOST_LINKED = 100_000
 SPARSE_BYTES = 16 << 20
 """Of one archive, what its sparse members may claim: they are unpacked with their holes filled."""
 
@@ -133,10 +136,13 @@ def plain(
 
     `top`: what its first component is called, unless it is empty; the engine garbles names that
     are not UTF-8, but only there. A second name of a file comes as a link to the first; `first`
-    fetches that name as an archive of its own, so that the reader gets a regular file. `deep`
-    gives the members of a folder that the stream may not have all of; None: it has. `dated`: a
+    fetches that name as an archive of its own, so that the reader gets a regular file: when this
+    stream has ended, for the engine gives one archive of a container at a time. `deep` gives the members of a folder that the stream may not have all of; None: it has. `dated`: a
     member's time as it is to be told.
+
+    Raises TooLarge where there are too many second names to be remembered.
     """
+    blocks, linked = iter(blocks), list[tarfile.TarInfo]()
     with _stream(blocks) as tar:
         given = ""
         for info in _members(tar):
@@ -150,7 +156,13 @@ def plain(
             elif info.isreg() or info.isdir() or info.issym():
                 yield from _entry(tar, info, dated)
             elif info.islnk():
-                yield from _as_file(info, first(info.name), dated)
+                linked.append(info)
+                if len(linked) > _MOST_LINKED:
+                    raise TooLarge
+    for _ in blocks:
+        pass  # to its very end
+    for info in linked:
+        yield from _as_file(info, first(info.name), dated)
     yield END
 
 

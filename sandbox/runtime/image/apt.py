@@ -66,6 +66,8 @@ class Apt:
                 check=False,
                 timeout=APT_SECONDS,
             )
+        except subprocess.TimeoutExpired:
+            raise ImageFault(f"{' '.join(arguments[:3])}: no end after {APT_SECONDS} s") from None
         except FileNotFoundError:
             raise ImageFault(
                 f"relocking asks {arguments[0]}, which is not installed",

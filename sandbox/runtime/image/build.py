@@ -1,10 +1,12 @@
 """Lock → layers in the store. What comes out is what was pinned, or it is refused."""
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from sandbox.errors import ImageFault
+from sandbox.formats.home import locate
 from sandbox.model.image import DebPin, ImageLock, LayerPin, WheelPin
 from sandbox.model.task import Digest
 from sandbox.runtime.fetch import fetch, pypi_url
@@ -16,7 +18,7 @@ from sandbox.runtime.image.layout import DPKG_STATUS, INTERPRETER, inside
 from sandbox.runtime.image.pyc import pyc_entries
 from sandbox.runtime.image.stored import hex_of, keep_layer, layer_tar, unpacked
 from sandbox.runtime.image.wheels import wheels_entries
-from sandbox.runtime.store import Store
+from sandbox.runtime.store import Store, sha256_file
 
 Progress = Callable[[str, int, int], None]
 """What is being done, how much of it is done, and of how much."""
@@ -26,12 +28,16 @@ DOWNLOADS_AT_ONCE = 8
 LAYERS_AT_ONCE = 2
 
 
-def build(store: Store, lock: ImageLock, progress: Progress) -> None:
-    """Make the layers that the store lacks. Raises ImageFault when one is not as pinned."""
+def build(store: Store, lock: ImageLock, progress: Progress, home: Path = Path()) -> None:
+    """Make the layers that the store lacks. Raises ImageFault when one is not as pinned.
+
+    home: the folder that holds repos/, for layers that are files there.
+    """
     check_config(lock)
     missing = [n for n, p in enumerate(lock.layers) if not layer_tar(store, p.diff_id).exists()]
     if not missing:
         return
+    missing = [n for n in missing if not _found(store, lock.layers[n], home, lock.name)]
     fetch_files(store, [lock.layers[n] for n in missing], lock.snapshot, progress)
 
     def make(n: int) -> None:
@@ -49,6 +55,30 @@ def build(store: Store, lock: ImageLock, progress: Progress) -> None:
     for n in (n for n in missing if n not in alone):
         make(n)
         progress(f"building {lock.name}", done := done + 1, len(missing))
+
+
+def keep_file(store: Store, tar: Path) -> Digest:
+    """A layer that is a file: into the store."""
+    found = Digest(f"sha256:{sha256_file(tar)}")
+    with store.scratch() as scratch:
+        shutil.copyfile(tar, scratch / "layer.tar")
+        keep_layer(store, scratch / "layer.tar", found)
+    return found
+
+
+def _found(store: Store, pin: LayerPin, home: Path, name: str) -> bool:
+    """Is it a file, and in the store now? Raises ImageFault for another than the pinned one."""
+    if pin.file is None:
+        return False
+    tar = locate(home, f"repos/images/{pin.file}")
+    if not tar.is_file() or f"sha256:{sha256_file(tar)}" != pin.diff_id:
+        raise ImageFault(
+            f"refused: {tar} is not the layer that image {name} pins as {pin.diff_id}",
+            hint=_relock(name),
+            retry=False,
+        )
+    keep_file(store, tar)
+    return True
 
 
 def check_config(lock: ImageLock) -> None:
@@ -125,9 +155,9 @@ def _entries(
         case "pyc":
             folders = [unpacked(store, p.diff_id) for p in _uncompiled(below)]
             return pyc_entries(_system(store, below), folders, scratch)
-        case "oci":
+        case "oci" | "files":
             raise ImageFault(
-                f"layer {pin.diff_id} was made elsewhere, yet its lock has no config",
+                f"layer {pin.diff_id} was made elsewhere, yet its lock does not say where",
                 hint="lock the image again: stillroom lock image NAME",
                 retry=False,
             )

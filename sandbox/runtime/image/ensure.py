@@ -48,7 +48,7 @@ def ensure(
     if lock.ref and lacks_layers(store, lock):
         _pull_layers(store, lock, progress, pull)
     if lacks_layers(store, lock):
-        build(store, lock, progress)
+        build(store, lock, progress, home)
     return _image(store, lock, unpack)
 
 

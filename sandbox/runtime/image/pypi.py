@@ -53,14 +53,17 @@ def pip_report(
         "--",
         *requirements,
     ]
-    done = subprocess.run(
-        command,
-        env=_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PIP_SECONDS,
-    )
+    try:
+        done = subprocess.run(
+            command,
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PIP_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise ImageFault(f"pip: no end after {PIP_SECONDS} s") from None
     if done.returncode != 0:
         raise ImageFault(f"pip cannot resolve the wheels: {done.stderr.strip()[-800:]}")
     found: list[dict[str, Any]] = json.loads(report.read_text())["install"]

@@ -1,5 +1,7 @@
 """Shells whose settings an agent has changed: options, prompts, traps, descriptors, the terminal."""
 
+import re
+
 from sandbox.model.step import Status
 from tests.contract.terminal.table import ANY, Case, like
 
@@ -153,12 +155,15 @@ SETTINGS = (
     Case(
         "the shell has died meanwhile",
         "echo a",
-        "the shell had ended before: this was not done\n",
+        re.compile(
+            "the shell had ended before: this was not done\n"
+            "|the shell has ended: whether this was begun is not known\n"
+        ),
         0,
         Status.RESTARTED,
         before=("PROMPT_COMMAND=exit",),
         stays=False,
-        why="the command is not run: nobody was there",
+        why="nobody was there; an engine may lose what would prove it (test_ends.py is stricter)",
     ),
     Case("set -o noclobber, noglob, physical", "echo * a", "* a\n", before=("set -C -f -P",)),
     Case("set -n", "echo a", "a\n", before=("set -n",)),

@@ -1,0 +1,1 @@
+"""Other tools' data in, files for other tools out. Only here and in formats/ are their words used."""

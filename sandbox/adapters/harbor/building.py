@@ -1,0 +1,340 @@
+"""A task's box, made once by its Dockerfile's steps: what they leave behind is kept, to the byte."""
+
+import fnmatch
+import shlex
+import tarfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from sandbox.adapters.harbor.foreign import Chore, Foreign
+from sandbox.adapters.harbor.report import Report
+from sandbox.adapters.taskhome import write_entries
+from sandbox.formats.digest import Entry, folder_entries
+from sandbox.formats.dockersteps import Copy, Env, Run, Step, User, Workdir
+from sandbox.model.task import ClockSpec, Limits
+from sandbox.runtime.base import Box, ExecResult, Runtime
+from sandbox.runtime.freeze.hold import held, stillness
+from sandbox.runtime.image.entry import Entry as LayerEntry
+from sandbox.runtime.spec import PATH, BoxSpec, Image, Mount, Seed
+from sandbox.runtime.store import Store
+from sandbox.runtime.tarball import pack
+
+CLOCK = "2025-06-18T12:00:00Z"
+"""Midweek, mid-month, noon: minutes of ticking cross no boundary."""
+TOOLS = "/run/stillroom-tools"
+WANTED = "/run/stillroom-wanted/list"
+LIMITS = Limits(memory_mib=4096, pids=1024, disk_mib=8192, file_mib=4096)
+_STATUS_BYTES = 1 << 20
+_WORDS = 600
+_LEFT_OUT = (
+    "etc/apt", "root/.cache", "var/cache", "var/lib/apt", "var/log", "run", "tmp/stillroom-wanted", "proc",
+    "sys", "dev", "oracle", "solution",
+)  # fmt: skip
+"""What no step means to leave."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """What the steps left."""
+
+    tree: tuple[Entry, ...]
+    """In the working directory: it is pinned as a repository."""
+    rest: tuple[LayerEntry, ...]
+    """Elsewhere: a layer of the image."""
+
+
+@contextmanager
+def tool_box(
+    image: Image,
+    runtime: Runtime,
+    store: Store,
+    tools: Sequence[Entry],
+    seeds: tuple[Seed, ...] = (),
+) -> Iterator[Box]:
+    """A box with installers that answer offline."""
+    with store.scratch() as scratch:
+        folder = scratch / "tools"
+        write_entries(folder, tools)
+        spec = BoxSpec(
+            image=image,
+            seeds=seeds,
+            limits=LIMITS,
+            workdir="/",
+            mounts=(Mount(source=folder, target=TOOLS),),
+            still=stillness(ClockSpec(at=CLOCK)),
+            labels={"role": "import"},
+        )
+        with (
+            held(spec, runtime, store.scratch, strict=False) as hold,
+            runtime.create(hold.spec) as box,
+        ):
+            box.exec(["mkdir", "-p", "-m", "777", str(PurePosixPath(WANTED).parent)], seconds=60)
+            yield box
+
+
+@dataclass(slots=True)
+class Builder:
+    """Does in a box what a Dockerfile says."""
+
+    box: Box
+    task: Foreign
+    report: Report
+    env: dict[str, str] = field(default_factory=dict)
+    at: str = "/"
+    user: str = ""
+    ignored: tuple[str, ...] = ()
+
+    def build(self) -> None:
+        """Raises Refused for what does not go as it should."""
+        self.ignored = _ignored(self.task.context)
+        # Of a package that our images leave out: Dockerfiles write there, and nobody reads it.
+        self._must(["mkdir", "-p", "/etc/apt/sources.list.d"], "FROM", self.task.image_where)
+        for step in self.task.steps:
+            self._step(step)
+        self._must(["mkdir", "-p", self.task.workdir], "WORKDIR", self.task.image_where)
+        self.at, self.env = self.task.workdir, {**self.env, **self.task.env}
+
+    def do(self, chore: Chore) -> ExecResult | None:
+        """Its files, then its script; None where there is none."""
+        for place, target in chore.files:
+            archive, folder = put_of(place, target)
+            self.box.exec(["mkdir", "-p", folder], seconds=60, cwd="/")
+            self.box.put(archive, folder)
+        if not chore.script:
+            return None
+        return self.run(chore.script, chore.env, chore.seconds)
+
+    def run(self, script: str, env: dict[str, str], seconds: float) -> ExecResult:
+        return self.box.exec(
+            ["bash", "-c", script],
+            seconds=seconds,
+            cwd=self.at,
+            env=self._environment(env),
+            output_bytes=_STATUS_BYTES,
+        )
+
+    def settle_repository(self) -> None:
+        """The working directory becomes a repository of ours, of one commit: so it had no other.
+
+        Raises Refused.
+        """
+        at, where = self.task.workdir, self.task.image_where
+        if not self._is_folder(f"{at}/.git"):
+            return
+        script = "git rev-list --count --all && git status --porcelain --ignored | head -n 5"
+        done = self.run(f"cd {shlex.quote(at)} && {script}", {}, 120.0)
+        if done.stdout.decode("utf-8", "replace").split() == ["1"]:
+            note = "the repository of the working directory has one commit, which is made anew"
+            self.report.changed("WORKDIR", note, where)
+            return
+        note = "the working directory is a repository with a history, or with changes, of its own"
+        self.report.refused("WORKDIR", f"{note}: only one commit can be had here", where)
+        self.report.require_none_refused()
+
+    def wanted(self) -> list[str]:
+        """What was asked of the installers in vain, since this was last asked."""
+        told = self.box.exec(["sh", "-c", f"cat {WANTED} 2>/dev/null; rm -f {WANTED}"], seconds=60)
+        return list(dict.fromkeys(told.stdout.decode("utf-8", "replace").splitlines()))
+
+    def _environment(self, env: dict[str, str]) -> dict[str, str]:
+        whole = {**self.env, **env}
+        path = whole.get("PATH", PATH)
+        python = whole.get("PYTHONPATH", "")
+        return {
+            **whole,
+            "PATH": f"{TOOLS}/bin:{path}",
+            "PYTHONPATH": ":".join(p for p in (f"{TOOLS}/site", python) if p),
+            "STILLROOM_TOOLS": f"{TOOLS}/plan.json",
+            "STILLROOM_WANTED": WANTED,
+            "PIP_BREAK_SYSTEM_PACKAGES": "1",
+            "PIP_NO_INDEX": "1",
+            "DEBIAN_FRONTEND": "noninteractive",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+
+    def _step(self, step: Step) -> None:
+        match step:
+            case Env():
+                values = {k: v.replace("$PATH", PATH) for k, v in step.values.items()}
+                self.env |= values
+            case Workdir():
+                self.at = str(PurePosixPath(self.at) / step.path)
+                self._must(["mkdir", "-p", self.at], "WORKDIR", step.where)
+            case Copy():
+                self._copy(step)
+            case Run():
+                self._run(step)
+            case User():
+                self.user = step.name
+            case _:
+                pass
+
+    def _run(self, step: Run) -> None:
+        done = self.run(step.script, {}, self.task.build_seconds)
+        lacks = [] if done.timed_out else self.wanted()
+        if lacks:
+            self.report.refused("build-time network", ", ".join(lacks)[:_WORDS], step.where)
+        elif done.exit_code != 0:
+            self.report.refused("RUN", failed(done), step.where)
+        self.report.require_none_refused()
+
+    def _copy(self, step: Copy) -> None:
+        target = str(PurePosixPath(self.at) / step.target)
+        if step.text is not None:
+            self._put([Entry(PurePosixPath(target).name, "file", step.text.encode())], target)
+        else:
+            self._copy_files(step, target)
+        if step.mode is not None:
+            for place in self._places(step, target):
+                self._must(["chmod", "-R", f"{step.mode:o}", place], "COPY", step.where)
+        if step.owner and step.owner.partition(":")[0] not in ("root", "0"):
+            note = f"files are root's, not `{step.owner}`'s"
+            self.report.changed("COPY --chown", note, step.where)
+
+    def _places(self, step: Copy, target: str) -> list[str]:
+        if step.text is not None or not self._is_folder(target):
+            return [target]
+        return [
+            f"{target}/{PurePosixPath(s).name}" if "." not in (s, s[-1:]) else target
+            for s in step.sources
+        ]
+
+    def _copy_files(self, step: Copy, target: str) -> None:
+        found = list(self._sources(step))
+        several = len(found) > 1 or step.target.endswith(("/", "/.")) or step.target == "."
+        for place in found:
+            if place.is_dir():
+                self._put(list(self._kept(place)), f"{target}/", inner=True)
+            elif step.unpack and tarfile.is_tarfile(place):
+                self._put([_entry(place, ".stillroom.tar")], f"{target}/", inner=True)
+                inner = f"{target}/.stillroom.tar"
+                self._must(["tar", "-xf", inner, "-C", target], "ADD", step.where)
+                self._must(["rm", inner], "ADD", step.where)
+            elif several or self._is_folder(target):
+                self._put([_entry(place, place.name)], f"{target}/", inner=True)
+            else:
+                self._put([_entry(place, PurePosixPath(target).name)], target)
+
+    def _sources(self, step: Copy) -> Iterator[Path]:
+        top = self.task.context.resolve()
+        for source in step.sources:
+            said = source.lstrip("/") or "."
+            found = sorted(top.glob(said)) if any(c in said for c in "*?[") else [top / said]
+            found = [p for p in found if p.exists() and not self._is_ignored(p.relative_to(top))]
+            found = [p for p in found if p.resolve().is_relative_to(top)]
+            if not found:
+                note = f"`{source}` is not in {self.task.context.name}/"
+                self.report.refused("COPY", note, step.where)
+                self.report.require_none_refused()
+            yield from found
+
+    def _kept(self, folder: Path) -> Iterator[Entry]:
+        top = self.task.context.resolve()
+        inner = folder.resolve().relative_to(top)
+        for e in folder_entries(folder):
+            if not self._is_ignored(inner / e.path):
+                yield e
+
+    def _is_ignored(self, path: Path) -> bool:
+        names = [str(path), *(str(p) for p in path.parents if str(p) != ".")]
+        out = False
+        for pattern in self.ignored:
+            if any(fnmatch.fnmatchcase(n, pattern.lstrip("!").removeprefix("**/")) for n in names):
+                out = not pattern.startswith("!")
+        return out
+
+    def _put(self, entries: list[Entry], target: str, *, inner: bool = False) -> None:
+        folder = target if inner else str(PurePosixPath(target).parent)
+        self.box.exec(["mkdir", "-p", folder], seconds=60)
+        self.box.put(pack(entries), folder)
+
+    def _is_folder(self, path: str) -> bool:
+        return self.box.exec(["test", "-d", path], seconds=60).exit_code == 0
+
+    def _must(self, command: list[str], name: str, where: str) -> None:
+        done = self.box.exec(command, seconds=120, cwd="/")
+        if done.exit_code != 0:
+            self.report.refused(name, failed(done), where)
+            self.report.require_none_refused()
+
+
+def put_of(place: Path, target: str) -> tuple[bytes, str]:
+    """An archive, and the folder it is for."""
+    if place.is_dir():
+        return pack([Entry(e.path, e.kind, e.data) for e in folder_entries(place)]), target
+    path = PurePosixPath(target)
+    return pack([_entry(place, path.name)]), str(path.parent)
+
+
+def _entry(place: Path, name: str) -> Entry:
+    return Entry(name, "exec" if place.stat().st_mode & 0o100 else "file", place.read_bytes())
+
+
+def failed(done: ExecResult) -> str:
+    words = (done.stdout + done.stderr).decode("utf-8", "replace").strip()[-_WORDS:]
+    how = "its time was up" if done.timed_out else f"it ended with {done.exit_code}"
+    return f"{how}{f' ({done.limit})' if done.limit else ''}; its last words: {words!r}"
+
+
+def _ignored(context: Path) -> tuple[str, ...]:
+    path = context / ".dockerignore"
+    if not path.is_file():
+        return ()
+    lines = (line.strip().rstrip("/") for line in path.read_text("utf-8", "replace").splitlines())
+    return tuple(line.removeprefix("/") for line in lines if line and not line.startswith("#"))
+
+
+def read_made(tar: Path, workdir: str, report: Report, where: str) -> Made:
+    """What a snapshot of the box holds. What of it has no place here is in the report."""
+    tree: list[Entry] = []
+    rest: list[LayerEntry] = []
+    owners: set[str] = set()
+    inner = workdir.strip("/") + "/"
+    with tarfile.open(tar, encoding="utf-8", errors="surrogateescape") as archive:
+        for member in archive:
+            name = member.name.strip("/")
+            if any(name == left or name.startswith(f"{left}/") for left in _LEFT_OUT):
+                continue
+            if "__pycache__" in name.split("/"):
+                continue
+            if PurePosixPath(name).name.startswith(".wh."):
+                report.dropped("removed files", f"/{name.replace('.wh.', '')} stays", where)
+                continue
+            if member.uid:
+                owners.add(f"/{name}")
+            within = f"{name}/".startswith(inner)
+            path = name[len(inner) :]
+            if within and path and not member.isdir() and ".git" not in path.split("/"):
+                tree.append(_tree_entry(archive, member, path))
+            else:
+                if within and path.split("/")[0] == ".git":
+                    continue
+                rest += _layer_entry(archive, member, name)
+    if owners:
+        note = f"{len(owners)} files are root's, and somebody else's there: {min(owners)}"
+        report.changed("owners", note, where)
+    return Made(tree=tuple(sorted(tree)), rest=tuple(rest))
+
+
+def _tree_entry(archive: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> Entry:
+    if member.issym():
+        return Entry(path, "link", member.linkname.encode("utf-8", "surrogateescape"))
+    return Entry(path, "exec" if member.mode & 0o100 else "file", _data(archive, member))
+
+
+def _layer_entry(archive: tarfile.TarFile, member: tarfile.TarInfo, name: str) -> list[LayerEntry]:
+    mtime = int(member.mtime)
+    if member.isdir():
+        return [LayerEntry(name, "folder", member.mode, mtime)]
+    if member.issym():
+        return [LayerEntry(name, "symlink", 0o777, mtime, target=member.linkname)]
+    if member.isreg() or member.islnk():
+        return [LayerEntry(name, "file", member.mode, mtime, _data(archive, member))]
+    return []
+
+
+def _data(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    f = archive.extractfile(member)
+    return f.read() if f else b""

@@ -1,0 +1,108 @@
+"""A task's own solution, run once in the agent's box: what it leaves behind is the reference."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from sandbox.adapters.harbor.bench import Bench
+from sandbox.adapters.harbor.building import Builder, failed, tool_box
+from sandbox.adapters.harbor.tools import tools
+from sandbox.adapters.harbor.writing import Judging, write_solution, write_task
+from sandbox.formats.placerules import submitted_rules
+from sandbox.formats.taskfile import load_task
+from sandbox.grading.collect import collect
+from sandbox.runtime.base import Box, Change
+
+_NOISE = (
+    "/solution", "/oracle", "/tests", "/run", "/proc", "/sys", "/dev", "/root/.cache", "/var/cache",
+    "/var/log", "/var/lib/apt", "/logs/agent", "/logs/verifier", "/tmp",  # noqa: S108 - the box's
+)  # fmt: skip
+_SHOWN = 12
+
+
+def solve(bench: Bench, judging: Judging) -> tuple[Judging, bytes]:
+    """How it is judged from now on, and the patch. Raises Refused."""
+    task, report, place = bench.task, bench.report, bench.place
+    if task.solution is None:
+        return judging, b""
+    spec = load_task(place.home, task.id)
+    depot = bench.depot()
+    supplies = depot.supply(spec)
+    place.progress(f"solving {task.id}", 0, 1)
+    answering = list(tools(bench.pinned.image, bench.packages))
+    with tool_box(
+        supplies.image, place.runtime, place.store, answering, seeds=(supplies.seed,)
+    ) as box:
+        builder = Builder(box, task, report, env=task.env, at=task.workdir)
+        before = box.stats().processes
+        done = builder.do(task.solution)
+        if done and done.timed_out:
+            report.refused(task.solution.name, failed(done), task.solution.where)
+            report.require_none_refused()
+        lacks = builder.wanted()
+        for line in lacks:
+            report.changed(
+                "solve-time network", f"not to be had offline: {line}", task.solution.where
+            )
+        if done and done.exit_code != 0:
+            report.changed(task.solution.name, failed(done), task.solution.where)
+        if (left := box.stats().processes - before) > 0:
+            note = f"it leaves {left} programs running, which no submission brings"
+            report.changed("solution", note, task.solution.where)
+        changed = list(_changed(box, task.workdir))
+        judging = _declared(bench, judging, changed)
+        write_task(place.home, task, bench.pinned, judging)
+        spec = load_task(place.home, task.id)
+        submission = collect(box, spec, bench.depot().supply(spec))
+    if submission.rejected:
+        report.refused("solution", submission.rejected, task.solution.where)
+    lost = [p for p in submission.dropped if not p.startswith(("(", ".git"))]
+    if lost:
+        shown = ", ".join(lost[:_SHOWN])
+        note = f"it leaves what no submission may bring: {shown}"
+        report.changed("solution", note, task.solution.where)
+    report.require_none_refused()
+    tops = {line.split("/")[0] for line in _names(submission.patch)}
+    judging = replace(judging, writable=tuple(sorted({*judging.writable, *tops})))
+    write_solution(place.home, task, submission.patch)
+    write_task(place.home, task, bench.pinned, judging)
+    return judging, submission.patch
+
+
+def _changed(box: Box, workdir: str) -> Iterator[Change]:
+    """Outside of the working directory, and no noise."""
+    for change in box.changes():
+        path = change.path
+        if any(path == n or path.startswith(f"{n}/") for n in (*_NOISE, workdir)):
+            continue
+        if "/__pycache__" in path or change.kind == "deleted":
+            continue
+        yield change
+
+
+def _declared(bench: Bench, judging: Judging, changed: Sequence[Change]) -> Judging:
+    """With what the solution leaves elsewhere, as far as a submission may bring it."""
+    task, report = bench.task, bench.report
+    where = task.solution.where if task.solution else ""
+    added = {c.path for c in changed if c.kind == "added"}
+    tops = [c.path for c in changed if not any(c.path.startswith(f"{a}/") for a in added)]
+    tops = [p for p in tops if not task.workdir.startswith(f"{p}/")]
+    mine = [p for p in tops if not any(submitted_rules((p,), task.workdir, task.env))]
+    outside = [p for p in tops if p not in mine]
+    if outside:
+        note = f"it changes what no submission may bring: {', '.join(outside[:_SHOWN])}"
+        report.changed("solution", note, where)
+    known = judging.submission
+    more = [p for p in mine if not any(p == k or p.startswith(f"{k}/") for k in known)]
+    if more:
+        report.mapped("solution", f"submission.paths: {', '.join(more[:_SHOWN])}", where)
+    return replace(judging, submission=(*known, *more))
+
+
+def _names(patch: bytes) -> Iterator[str]:
+    for line in patch.splitlines():
+        for start in (b"+++ b/", b"diff --git a/"):
+            if line.startswith(start):
+                name = line.removeprefix(start).decode("utf-8", "replace").split("\t")[0]
+                name = name.split(" b/")[0]
+                if name and not name.startswith(("/", '"', ".git")):
+                    yield name

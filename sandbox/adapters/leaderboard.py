@@ -1,0 +1,102 @@
+"""A run as an entry of a SWE-bench leaderboard: the folder that its maintainers ask for.
+
+all_preds.jsonl, metadata.yaml, README.md, results/results.json, logs/<instance>/, trajs/<instance>.jsonl
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandbox.adapters.evaluation import Graded, Load, evaluated, one_model, write_instance
+from sandbox.errors import UserError
+from sandbox.formats import jsonfile, yamlfile
+from sandbox.formats.records import Appender
+from sandbox.formats.swebenchreport import Result, run_report
+from sandbox.rollout.folder import EVENTS, PATCH, RolloutFolder
+
+_README = """# {name}
+
+{resolved} of {total} instances are resolved.
+
+Graded by Stillroom: each patch in a clean box without a network, where the clock stands at the task's
+date. `results/results.json` is the report of the run, `logs/` has each instance's report, patch and
+the output of its tests, `trajs/` what the agent did, one event a line.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """Who is to stand on the leaderboard."""
+
+    name: str
+    site: str = ""
+    oss: bool = False
+    """Is the system open source?"""
+    model: str | None = None
+    """Whose patches, where the run has those of several."""
+
+
+def export_leaderboard(run: Path, out: Path, entry: Entry, load: Load) -> list[Path]:
+    """Writes into `out`, which must be new or empty; returns what stands at its top."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"{out} is there already, and not empty", hint="choose another --out")
+    model, graded = one_model(evaluated(run, load), entry.model, run)
+    out.mkdir(parents=True, exist_ok=True)
+    _write_predictions(out / "all_preds.jsonl", model, graded)
+    resolved = sum(r.state == "resolved" for r in graded.results)
+    head = {"name": entry.name, "oss": entry.oss, "site": entry.site or None, "verified": False}
+    jsonfile.write(out / "metadata.yaml", yamlfile.dumps(head))
+    told = _README.format(name=entry.name, resolved=resolved, total=len(graded.instances))
+    jsonfile.write(out / "README.md", told)
+    results = {**run_report(graded.results, graded.instances), **_lists(graded.results)}
+    jsonfile.write(out / "results" / "results.json", jsonfile.dumps(results))
+    for result in graded.results:
+        folder = graded.folders.get(result.instance_id)
+        write_instance(out / "logs" / result.instance_id, result, folder)
+        _write_events(out / "trajs" / f"{result.instance_id}.jsonl", folder)
+    return sorted(out.iterdir())
+
+
+def _write_predictions(path: Path, model: str, graded: Graded) -> None:
+    path.unlink(missing_ok=True)
+    with Appender(path, sync=False) as out:
+        for result in sorted(graded.results, key=lambda r: r.instance_id):
+            patch = _patch(graded.folders.get(result.instance_id))
+            out.append({
+                "instance_id": result.instance_id,
+                "model_name_or_path": model,
+                "model_patch": patch.decode("utf-8", "replace"),
+            })  # fmt: skip
+
+
+def _patch(folder: RolloutFolder | None) -> bytes:
+    path = folder.path / PATCH if folder else None
+    return path.read_bytes() if path and path.exists() else b""
+
+
+def _write_events(path: Path, folder: RolloutFolder | None) -> None:
+    """There are none where patches came from a file."""
+    events = folder.path / EVENTS if folder else None
+    if events and events.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(events.read_bytes())
+
+
+def _lists(results: Iterable[Result]) -> dict[str, Any]:
+    """The same in the words of older tools, beside those of the report."""
+    ids = {r.instance_id: r for r in results}
+
+    def those(*states: str) -> list[str]:
+        return sorted(i for i, r in ids.items() if r.state in states)
+
+    return {
+        "no_generation": those("empty"),
+        "generated": those("resolved", "unresolved", "error", "void"),
+        "with_logs": those("resolved", "unresolved"),
+        "no_apply": those("error"),
+        "applied": those("resolved", "unresolved"),
+        "test_errored": those("void"),
+        "test_timeout": sorted(i for i, r in ids.items() if r.why.startswith("timed out")),
+        "resolved": those("resolved"),
+    }

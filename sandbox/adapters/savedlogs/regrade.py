@@ -1,0 +1,222 @@
+"""A saved log becomes a verdict: no box, no image, nothing but the text and the data set."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sandbox.adapters.savedlogs.doubt import Doubt, Flag
+from sandbox.adapters.savedlogs.folder import (
+    Odd,
+    SavedLog,
+    TooLarge,
+    find_logs,
+    read_file,
+    read_files,
+)
+from sandbox.adapters.savedlogs.reading import Asked, Reading, read, renamed
+from sandbox.adapters.savedlogs.region import Region, edition_of, region_of, suite_ran
+from sandbox.adapters.savedlogs.rule import Decision, Expected, decide, decide_results
+from sandbox.errors import UserError
+from sandbox.formats import jsonfile
+from sandbox.formats.logs import structured
+from sandbox.formats.logs.sighting import Edition, Parser, Setting, UnreadableLog
+from sandbox.formats.logs.table import PARSERS, PYTHON, parser_name
+from sandbox.formats.swebench import Instance, Refused, read_dataset
+from sandbox.formats.swebenchreport import Result, instance_report, run_report
+
+_FAIL_ONLY = ("chartjs/chart.js", "processing/p5.js", "markedjs/marked")
+"""Of whose logs 3.x and 4.x read failures only; later data sets say it themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regraded:
+    """The verdict on one log."""
+
+    instance_id: str
+    result: Result
+    """As published: by the rule of the edition."""
+    ours: bool = False
+    """Would we say that it is resolved?"""
+    edition: str = ""
+    parser: str = ""
+    resolution: str = "no"
+    flags: tuple[Flag, ...] = ()
+
+    @property
+    def resolved(self) -> bool:
+        return self.result.state == "resolved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegradedAll:
+    logs: tuple[Regraded, ...]
+    odd: tuple[Odd, ...]
+    """Files that belong to no instance, or to one that has another log already."""
+    refused: tuple[Refused, ...]
+    """Rows of the data set that could not be read."""
+    missing: tuple[str, ...]
+    """Instances without a log."""
+
+
+def regrade_all(folder: Path, dataset: Path, edition: Edition | None = None) -> RegradedAll:
+    """edition: the rule to grade by; None: the one each log was made under.
+
+    Raises UserError for what is no folder or no data set.
+    """
+    data = read_dataset(dataset)
+    instances = {i.instance_id: i for i in data.instances}
+    found = find_logs(folder, instances.keys())
+    logs = tuple(regrade(log, instances[log.instance_id], edition) for log in found.logs)
+    seen = {log.instance_id for log in logs} | {odd.instance_id for odd in found.odd}
+    return RegradedAll(
+        logs=logs,
+        odd=found.odd,
+        refused=data.refused,
+        missing=tuple(i for i in instances if i not in seen),
+    )
+
+
+def regrade(log: SavedLog, instance: Instance, edition: Edition | None = None) -> Regraded:
+    """Raises UserError for a file that cannot be read."""
+    expected = Expected(
+        fail_to_pass=instance.fail_to_pass,
+        pass_to_pass=instance.pass_to_pass,
+        fail_only=instance.eval_type == "fail_only"
+        or (not instance.eval_type and instance.repo.lower() in _FAIL_ONLY),
+    )
+    name = parser_name(
+        named=instance.log_parser,
+        repository=instance.repo,
+        language=instance.language or ("python" if instance.shape == "smith" else ""),
+    )
+    failed = Result(instance_id=instance.instance_id, state="error")
+    graded = Regraded(instance_id=instance.instance_id, result=failed, parser=name or "")
+    try:
+        by_text = _by_text(graded, log.path, instance, expected, edition) if log.path else None
+        if not log.results:
+            return by_text or graded
+        return _by_results(graded, read_files(log.results), instance, expected, by_text)
+    except (TooLarge, UnreadableLog, UserError) as e:
+        return replace(graded, result=replace(failed, why=str(e)))
+
+
+def _by_text(
+    graded: Regraded, path: Path, instance: Instance, expected: Expected, edition: Edition | None
+) -> Regraded:
+    if not graded.parser:
+        raise UserError(
+            f"nobody knows how to read the log: of `{instance.log_parser or instance.repo}`"
+        )
+    text, flags = _decoded(read_file(path))
+    fifth = instance.shape in ("5.x", "repository")
+    edition = edition or edition_of(text, fifth=fifth, python=graded.parser in PYTHON)
+    setting = Setting(edition=edition, instance=instance.instance_id, version=instance.version)
+    graded = replace(graded, edition=edition.value)
+    region = region_of(_lines_as_published(text), edition)
+    reading = Reading()
+    if not region.why_not:
+        reading, region = _read(region, PARSERS[graded.parser], setting, expected.asked)
+        flags += _of_characters(text, reading, graded.parser, setting, expected)
+    flags += region.flags
+    if region.why_not:
+        failed = replace(graded.result, why=region.why_not)
+        return replace(graded, result=failed, flags=tuple(flags))
+    decision = decide(reading, expected, edition)
+    doubted = any(f.doubt in (Doubt.MARKERS, Doubt.EXIT_CODE) for f in flags)
+    return _verdict(graded, decision, flags, ours=decision.ours and not doubted)
+
+
+def _read(region: Region, parser: Parser, setting: Setting, asked: Asked) -> tuple[Reading, Region]:
+    """Also, as the edition has it: no results between the marks, and what the exit code says."""
+    flags = list(region.flags)
+    reading = read(parser(region.text, setting), asked)
+    if reading.empty and region.fallback:
+        reading = read(parser(region.fallback, setting), asked)
+        flags += [] if reading.empty else [Flag(doubt=Doubt.OUTSIDE)]
+    why_not = ""
+    if region.exit_code and not reading.empty and not reading.fails:
+        flags.append(Flag(doubt=Doubt.EXIT_CODE))
+        if setting.edition is Edition.V5:
+            why_not = f"the tests ended with {region.exit_code}, and the log tells of no failure"
+    if setting.edition is Edition.V5 and reading.empty and not suite_ran(region.fallback):
+        why_not = "the log has no results, and no sign that the tests ran"
+    return reading, replace(region, why_not=why_not, flags=tuple(flags))
+
+
+def _by_results(
+    graded: Regraded,
+    files: Iterable[bytes],
+    instance: Instance,
+    expected: Expected,
+    by_text: Regraded | None,
+) -> Regraded:
+    """What a program wrote for programs wins over what it printed."""
+    found = [one for raw in files for one in structured.read(raw)]
+    reading = read(renamed(found, expected.asked), expected.asked)
+    # Of a test that was run again, the report has both ends: the worse one stays.
+    reading.last = {t: replace(one, status=reading.worst[t]) for t, one in reading.last.items()}
+    decision = decide_results(reading, expected, only_passed=instance.shape == "pro")
+    verdict = _verdict(graded, decision, [], ours=decision.ours)
+    if by_text and by_text.resolved != verdict.resolved:
+        verdict = replace(verdict, flags=(*verdict.flags, Flag(doubt=Doubt.STRUCTURED)))
+    return replace(verdict, edition="results")
+
+
+def _verdict(graded: Regraded, decision: Decision, flags: list[Flag], *, ours: bool) -> Regraded:
+    full = decision.resolution == "full"
+    failing = {name: tests.failure for name, tests in decision.tests.items() if tests.failure}
+    return replace(
+        graded,
+        result=Result(
+            instance_id=graded.instance_id,
+            state="resolved" if full else "unresolved",
+            why=_why(failing),
+            tests=decision.tests,
+        ),
+        ours=ours,
+        resolution=decision.resolution,
+        flags=(*flags, *decision.flags),
+    )
+
+
+def _why(failing: Mapping[str, tuple[str, ...]]) -> str:
+    return "; ".join(f"{len(tests)} of {name} failed" for name, tests in failing.items())
+
+
+def _decoded(raw: bytes) -> tuple[str, list[Flag]]:
+    try:
+        return raw.decode("utf-8"), []
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "replace"), [Flag(doubt=Doubt.NOT_UTF8)]
+
+
+def _lines_as_published(text: str) -> str:
+    r"""Files were opened as text: \r\n and a lone \r each end a line."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _of_characters(
+    text: str, reading: Reading, parser: str, setting: Setting, expected: Expected
+) -> list[Flag]:
+    flags = [Flag(doubt=Doubt.NUL)] if "\0" in text else []
+    plain = text.replace("\r\n", "\n")
+    if "\r" in plain:
+        region = region_of(plain, setting.edition)
+        other, _ = _read(region, PARSERS[parser], setting, expected.asked)
+        if other.told != reading.told:
+            flags.append(Flag(doubt=Doubt.CARRIAGE_RETURN))
+    return flags
+
+
+def write_reports(found: RegradedAll, out: Path) -> Path:
+    """<id>/report.json for each, and report.json of all; returns that one."""
+    results = [log.result for log in found.logs]
+    for result in results:
+        _write(out / result.instance_id / "report.json", instance_report(result))
+    ids = [*found.missing, *(result.instance_id for result in results)]
+    _write(out / "report.json", run_report(results, ids))
+    return out / "report.json"
+
+
+def _write(path: Path, data: dict[str, object]) -> None:
+    jsonfile.write(path, jsonfile.dumps(data))
