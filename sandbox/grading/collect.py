@@ -8,6 +8,7 @@ import tarfile
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
+from functools import cache, partial
 from pathlib import PurePosixPath
 
 from sandbox.formats.digest import Entry
@@ -122,8 +123,9 @@ def _found(
     """What is at the declared paths, and links on the way to them: behind one, all is as pinned."""
     found: dict[str, Entry] = {}
     links: set[str] = set()
+    is_link = cache(partial(_is_link, box, late))
     for path in task.submission.paths:
-        if link := _link_on_the_way(box, place(task, path), late):
+        if link := _link_on_the_way(is_link, place(task, path)):
             links.add(link)
             found |= {n: e for n, e in pinned.items() if _is_below(n, path)}
         else:
@@ -136,20 +138,24 @@ def _is_below(name: str, path: str) -> bool:
     return whole or name == path or name.startswith(f"{path}/")
 
 
-def _link_on_the_way(box: Box, where: str, late: Callable[[], bool]) -> str:
+def _link_on_the_way(is_link: Callable[[str], bool], where: str) -> str:
     """What the agent put in place of a folder above a declared path; empty if it is no link.
 
     It may lead to the kernel's own files, which are another machine's and cannot all be read.
     """
     for folder in filter(None, reversed(list(above(where)))):
         try:
-            # Closed before anything else is asked for: an engine may keep the box to itself meanwhile.
-            with closing(_timed(box.get(folder), late)) as stream:
-                if begins_with_link(stream):
-                    return folder
+            if is_link(folder):
+                return folder
         except FileNotFoundError:
             return ""
     return ""
+
+
+def _is_link(box: Box, late: Callable[[], bool], folder: str) -> bool:
+    """Raises FileNotFoundError. Closed at once: an engine may keep the box to itself meanwhile."""
+    with closing(_timed(box.get(folder), late)) as stream:
+        return begins_with_link(stream)
 
 
 def _files(

@@ -31,7 +31,7 @@ def confirmed(checks: Sequence[CheckResult], seen: Seen, layers: Layers) -> Iter
         asked = name in taken and not (result.spec.gate and name in canaries)
         if not result.passed or not asked:
             yield result
-        elif not _passed(result.spec, seen):
+        elif not _result(result.spec, seen).passed:
             yield replace(result, outcome=Outcome.MISSING, note=_NOT_PLAINLY)
         elif not result.spec.gate and not _tells(name, seen, layers.withheld):
             yield replace(result, outcome=Outcome.MISSING, note=_NOT_TOLD)
@@ -50,9 +50,9 @@ def _tells(check: str, seen: Seen, withheld: Plain | None) -> bool:
     )
 
 
-def _passed(check: CheckSpec, seen: Seen) -> bool:
+def _result(check: CheckSpec, seen: Seen) -> CheckResult:
     told = seen.report.get(check.id)
-    return CheckResult(check, told.outcome if told else Outcome.MISSING).passed
+    return CheckResult(check, told.outcome if told else Outcome.MISSING)
 
 
 def disagreements(spec: VerifierSpec, seen: Seen, layers: Layers) -> Iterator[str]:
@@ -61,8 +61,7 @@ def disagreements(spec: VerifierSpec, seen: Seen, layers: Layers) -> Iterator[st
         for check in spec.checks:
             if check.id not in layers.plain.checks:
                 continue
-            told = seen.report.get(check.id)
-            result = CheckResult(check, told.outcome if told else Outcome.MISSING)
+            result = _result(check, seen)
             if not result.passed:
                 yield f"{check.id} is {result.outcome} without the test runner"
     if layers.withheld:
