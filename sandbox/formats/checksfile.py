@@ -48,7 +48,8 @@ class ChecksFile:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
     schema: Literal[1]
     scored: tuple[str | Weighted, ...]
-    """Each pass earns its weight (1 when not said). They fail before and pass after."""
+    """Each pass earns its weight (1 when not said). They fail before and pass after. What weighs
+    0 earns nothing alone, and is needed for a full reward."""
     gates: tuple[str | Accepting, ...] = ()
     """These must go on passing: if one does not, the reward is 0."""
     excluded: tuple[Excluded, ...] = ()
@@ -110,5 +111,7 @@ def _check_rules(raw: ChecksFile) -> Iterator[Broken]:
                 yield (group, i), f"`{name}` stands under `{seen[name]}` already", "remove one"
             seen[name] = group
     for i, check in enumerate(raw.scored):
-        if not 0 < _weight(check) <= _MOST_WEIGHT:
-            yield ("scored", i), f"a weight should be more than 0, {_MOST_WEIGHT:g} at most", ""
+        if not 0 <= _weight(check) <= _MOST_WEIGHT:
+            yield ("scored", i), f"a weight should be 0 or more, {_MOST_WEIGHT:g} at most", ""
+    if raw.scored and not any(_weight(check) for check in raw.scored):
+        yield ("scored",), "none of the scored checks weighs anything", "let one weigh more than 0"

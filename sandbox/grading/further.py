@@ -30,7 +30,7 @@ def needed(spec: VerifierSpec, verdict: Verdict, canaries: Canaries | None) -> N
     """verdict: of the first pair of boxes alone."""
     if canaries is None or verdict.reward <= 0:
         return Need()
-    scored = (c for c in verdict.checks if not c.spec.gate)
+    scored = (c for c in verdict.checks if c.spec.weight > 0)
     won = {c.spec.id for c in scored if c.outcome is Outcome.PASSED}
     units = [won & unit.checks.keys() for unit in canaries.units]
     units = [checks for checks in units if checks]

@@ -1,6 +1,6 @@
 """What a task's verdicts rest on beside its tests: canaries, withheld expectations, a plain run."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -57,6 +57,15 @@ class Canaries:
     def canary_of(self) -> dict[str, str]:
         """Check → the id under which its canary reports."""
         return {check: told for unit in self.units for check, told in unit.checks.items()}
+
+    def unproved(self, scored: Collection[str]) -> set[str]:
+        """Those of the scored checks that code in the tests' process can make to pass.
+
+        They have no canary, or share its coin with a check that passed before anything was done.
+        """
+        coined = [unit.checks.keys() for unit in self.units]
+        own = {check for checks in coined if checks <= {*scored} for check in checks}
+        return {*scored} - own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from sandbox.audit.gate.admit import wrong_trials
 from sandbox.audit.gate.levels import MUTANT, Sizes, first_trials
 from sandbox.audit.gate.trials import judge_trials, manifest, source_of
-from sandbox.audit.mutants.explained import explained
+from sandbox.audit.mutants.explained import explained, reason
 from sandbox.cli import options
 from sandbox.cli.progress import ProgressObserver
 from sandbox.model.record import Rollout
@@ -45,10 +45,8 @@ def row(task: TaskId, done: Mapping[str, Rollout], reasons: Mapping[str, str]) -
     return Row(
         task=task,
         killed=sum(bool(r.verdict and not r.verdict.resolved) for r in told.values()),
-        explained=tuple(
-            f"{n}: {reasons[n.partition(' ')[0]]}" for n in lives if n.partition(" ")[0] in reasons
-        ),
-        survived=tuple(n for n in lives if n.partition(" ")[0] not in reasons),
+        explained=tuple(f"{n}: {why}" for n in lives if (why := reason(reasons, n))),
+        survived=tuple(n for n in lives if not reason(reasons, n)),
         void=tuple(f"{n}: {r.fault.message}" for n, r in told.items() if r.fault),
     )
 

@@ -18,7 +18,7 @@ from statistics import median
 from sandbox.errors import StillroomError
 from sandbox.formats.home import bundled_home
 from sandbox.formats.taskfile import load_task
-from sandbox.grading.judge import judge
+from sandbox.grading.judge import judge_as_asked
 from sandbox.grading.setting import setting
 from sandbox.grading.verify import verify
 from sandbox.model.conditions import USUAL, Conditions
@@ -62,7 +62,8 @@ def whole(
     began = time.monotonic()
     evidence = verify(task, made, runtime, supplies, conditions=layers)
     seconds = time.monotonic() - began
-    assert judge(task.verifier, evidence).resolved, evidence.detail
+    verdict = judge_as_asked(task.verifier, evidence, supplies.layers)
+    assert verdict.resolved, verdict.reason
     return seconds
 
 

@@ -1,5 +1,6 @@
 """What the gate says of a task, from rollouts, files and names: pure rules."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from sandbox.audit.gate.levels import SIZES, Sizes, drawn, first_trials, wrong_t
 from sandbox.audit.gate.trials import Trial, narrowed, numbered
 from sandbox.audit.gate.unsaid import unsaid
 from sandbox.audit.leaks.needles import found_in, needles
-from sandbox.audit.mutants.explained import explained
+from sandbox.audit.mutants.explained import explained, reason
 from sandbox.audit.source.trees import Source, by_path
 from sandbox.errors import SpecError
 from sandbox.formats.digest import Entry
@@ -174,11 +175,30 @@ def test_checks_without_canaries_are_counted_with_the_reasons(task: TaskSpec):
     edit = Edit(path="t.py", line=1, column=0, old="1", new="2")
     unit = Unit(name="t", edits=(edit,), checks={"one": "one"})
     few = Canaries(bundle=BUNDLE, units=(unit,), uncovered={"two": "has no literal"})
-    (told,) = standing.of_canaries(task, few)
-    assert told.id == "SR-CANARY"
+    told = next(f for f in standing.of_canaries(task, few) if f.id == "SR-CANARY")
     assert told.evidence == "1 of 3 checks have a canary: has no literal; no reason given"
-    all_of_them = Unit(name="t", edits=(edit,), checks={c.id: c.id for c in DEFECTS})
-    assert list(standing.of_canaries(task, Canaries(bundle=BUNDLE, units=(all_of_them,)))) == []
+    each = [Unit(name=c.id, edits=(edit,), checks={c.id: c.id}) for c in DEFECTS]
+    assert list(standing.of_canaries(task, Canaries(bundle=BUNDLE, units=tuple(each)))) == []
+
+
+def test_what_can_be_forged_should_earn_nothing_by_itself(task: TaskSpec):
+    scored = [c for c in task.verifier.checks if not c.gate]
+    gate = next(c for c in task.verifier.checks if c.gate)
+    edit = Edit(path="t.py", line=1, column=0, old="1", new="2")
+
+    def told(*checks: str, without: str = "") -> list[str]:
+        unit = Unit(name="t", edits=(edit,), checks={c: c for c in checks})
+        held = (replace(c, weight=0.0) if c.id == without else c for c in task.verifier.checks)
+        spec = replace(task, verifier=replace(task.verifier, checks=tuple(held)))
+        found = standing.of_canaries(spec, Canaries(bundle=BUNDLE, units=(unit,)))
+        return [f.evidence.split()[0] for f in found if f.id == "SR-UNPROVED"]
+
+    every = [c.id for c in scored]
+    assert told(*every) == []
+    assert told(*every[1:]) == [every[0]]
+    assert told(*every[1:], without=every[0]) == []
+    # The gate passed before: its row tells the coin of the others.
+    assert told(*every, gate.id) == every
 
 
 def test_expectations_that_can_be_guessed_are_counted():
@@ -201,6 +221,18 @@ def test_survivors_are_explained_in_a_file_of_the_task(task: TaskSpec):
     path.write_text("schema: 1\nexplained:\n  - id: a-1\n")
     with pytest.raises(SpecError):
         explained(task)
+    for neither in ("reason: x", "id: a-1\n    path: a.py\n    reason: x"):
+        path.write_text(f"schema: 1\nexplained:\n  - {neither}\n")
+        with pytest.raises(SpecError, match="an `id`, or a `path`") as refused:
+            explained(task)
+        assert refused.value.where == f"{path}:3"
+
+
+def test_a_whole_file_is_explained_at_once(task: TaskSpec):
+    path = Path(task.home) / "verifiers" / task.id / "mutants.yaml"
+    path.write_text("schema: 1\nexplained:\n  - path: toy/cli.py\n    reason: not asked for\n")
+    assert reason(explained(task), "a-1 toy/cli.py:3: `1` as `2`") == "not asked for"
+    assert reason(explained(task), "a-1 toy/cli.pyx:3: `1` as `2`") is None
 
 
 def test_one_common_line_is_no_trace_and_two_are():

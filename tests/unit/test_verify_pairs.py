@@ -51,6 +51,15 @@ def test_who_is_right_keeps_the_reward_in_every_pair(verified, scored, pairs):
     assert judge(it.task.verifier, evidence, it.layers).reward == 1.0
 
 
+def test_what_weighs_nothing_does_not_make_a_reward_any_surer(verified):
+    it = verified()
+    only(it, *NAMES[:3])
+    named = it.task.verifier.checks
+    more = tuple(replace(c, gate=False) for c in named)
+    it.task = replace(it.task, verifier=replace(it.task.verifier, checks=more))
+    assert len(it.evidence().further) == 3
+
+
 def test_each_pair_has_coins_of_its_own_and_the_same_ones_again(verified):
     it = verified()
     only(it, "one")

@@ -24,8 +24,10 @@ from sandbox.runtime.supplies import Depot, Supplies
 WRONG = 3
 """Wrong solutions that the canaries are held against."""
 _MANY_TIMES, _MORE_SECONDS = 6, 60.0
+_SOON = 3.0
+"""Seconds. A canary is run with each verdict: one that takes longer to fail costs too much."""
 _NO_LITERAL = "there is no literal to edit"
-_NO_EDIT = "no edit made the reference solution fail by an assertion"
+_NO_EDIT = "no edit made the reference solution fail by an assertion in a few seconds"
 _NOT_PASSED = "the reference solution does not pass it"
 _NO_FUNCTION = "its test function was not found"
 
@@ -100,7 +102,7 @@ def _hurried(task: TaskSpec, usual: Seen) -> TaskSpec:
     """With limits that an edit which makes a test hang comes to soon."""
     spec = task.verifier
     longest = max((told.seconds for told in usual.report.values()), default=0.0)
-    each = _MANY_TIMES * longest + _MORE_SECONDS / 5
+    each = _MANY_TIMES * longest + _SOON
     every = _MANY_TIMES * usual.seconds + _MORE_SECONDS
     limited = replace(
         spec,

@@ -119,6 +119,12 @@ RULES = (
         "canaries.json says why each of the others has none",
     ),
     Rule(
+        "SR-UNPROVED",
+        "warning",
+        "A scored check earns a part of the reward, and has no canary or one that older checks tell apart.",
+        "let it weigh 0 in checks.yaml: then it is needed for a full reward and earns nothing alone",
+    ),
+    Rule(
         "SR-BITS",
         "info",
         "How much the plain run tells of each expectation; what is one bit can be guessed.",

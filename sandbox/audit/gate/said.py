@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from sandbox.audit.gate import levels
 from sandbox.audit.gate.finding import Finding, finding
+from sandbox.audit.mutants.explained import reason
 from sandbox.model.record import Rollout
 from sandbox.model.task import TaskSpec
 
@@ -104,14 +105,14 @@ def _mutants(done: Done, explained: Mapping[str, str]) -> Iterator[Finding]:
         kind, _, told = name.partition(" ")
         if kind != levels.MUTANT:
             continue
-        number, _, said = told.partition(" ")
         lives = bool(r.verdict and r.verdict.resolved)
-        if lives and number in explained:
+        if lives and reason(explained, told):
             continue
         tried += 1
         survived += lives
         if lives:
-            yield finding("SR-SURVIVOR", f"{number}: {said}")
+            number, _, change = told.partition(" ")
+            yield finding("SR-SURVIVOR", f"{number}: {change}")
     if tried and (score := 1 - survived / tried) < LEAST_SCORE:
         said = f"{tried - survived} of {tried} wrong versions fail a check: {score:.0%}"
         yield finding("SR-MUTANTS", said)

@@ -44,6 +44,10 @@ def of_canaries(task: TaskSpec, canaries: Canaries) -> Iterator[Finding]:
         )
         said = "; ".join(reasons[:_REASONS])
         yield finding("SR-CANARY", f"{have} of {len(checks)} checks have a canary: {said}")
+    unproved = canaries.unproved([c.id for c in task.verifier.checks if not c.gate])
+    for check in task.verifier.checks:
+        if check.weight > 0 and check.id in unproved:
+            yield finding("SR-UNPROVED", f"{check.id} weighs {check.weight:g}")
 
 
 def of_expectations(plain: Plain) -> Iterator[Finding]:
