@@ -236,8 +236,8 @@ def _solution_rules(raw: SolutionSpec, *, rooted: bool) -> Iterator[Broken]:
 def _verifier_rules(raw: VerifierFile) -> Iterator[Broken]:
     at = ("verifier", "bundle")
     yield from _digest_rules(raw.bundle.digest, (*at, "digest"))
-    if (raw.bundle.folder is None) == (raw.bundle.repo is None):
-        yield at, "needs either `folder` or `repo`", ""
+    if raw.bundle.folder is None and raw.bundle.repo is None:
+        yield at, "needs `folder` or `repo`", ""
     if raw.bundle.folder is not None and not inside(raw.bundle.folder):
         yield (*at, "folder"), "should be a folder under verifiers/<task>/", ""
     if raw.bundle.repo:

@@ -109,7 +109,7 @@ class SolutionSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleSpec:
-    """The hidden tests: a folder under verifiers/<task>/, or paths of a pinned repository."""
+    """The hidden tests: a folder under verifiers/<task>/, paths of a pinned repository, or both."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
     digest: Digest
@@ -117,6 +117,7 @@ class BundleSpec:
     folder: str | None = None
     """A folder under verifiers/<task>/; its content replaces `paths` in the working directory."""
     repo: RepoPin | None = None
+    """Its `paths` do. With a folder, that is put over them: more tests than the project has."""
     paths: tuple[str, ...] = ()
     """Removed from the working directory first, then put there from the bundle."""
 

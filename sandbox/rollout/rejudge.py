@@ -77,7 +77,7 @@ def rejudge(run: Path, load: Load) -> list[Rejudged]:
 def _known(task: TaskSpec) -> _Known:
     """Raises UserError: what is pinned is not there as pinned."""
     bundle = task.verifier.bundle
-    if bundle.folder:
+    if bundle.folder and not bundle.repo:
         path = Path(task.home) / "verifiers" / task.id / bundle.folder
         if (found := tree_digest(folder_entries(path))) != bundle.digest:
             raise UserError(

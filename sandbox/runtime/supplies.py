@@ -180,10 +180,15 @@ class Depot:
 
     def hidden_tests(self, task: TaskSpec) -> list[Entry]:
         """The hidden tests as they are, pinned or not."""
-        spec = task.verifier.bundle
+        spec, home = task.verifier.bundle, Path(task.home)
+        found: dict[str, Entry] = {}
         if spec.repo:
-            return read_files(self._repos_of(Path(task.home)).ensure(spec.repo), spec.paths)
-        return list(folder_entries(Path(task.home) / "verifiers" / task.id / (spec.folder or "")))
+            repo, both = self._repos_of(home).ensure(spec.repo), bool(spec.folder)
+            found |= {e.path: e for e in read_files(repo, spec.paths, missing_ok=both)}
+        if spec.folder:
+            folder = home / "verifiers" / task.id / spec.folder
+            found |= {e.path: e for e in folder_entries(folder)}
+        return list(found.values())
 
     def solution(self, task: TaskSpec, supplies: Supplies) -> bytes:
         """The reference solution as a patch."""

@@ -1,6 +1,7 @@
 """Instances become tasks: what is written, and why the others cannot be."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -270,3 +271,20 @@ def test_data_sets_of_hundreds_are_told_row_by_row(shelf: Shelf, tmp_path: Path)
     report = import_dataset(tmp_path / "repo", shelf)
     assert report.read == len(report.not_here) == 612
     assert all("karma" in "; ".join(one.reasons) for one in report.not_here)
+
+
+def test_a_folder_adds_tests_to_those_of_a_repository(shelf: Shelf, clone: Path):
+    _, task = made(shelf, a_row(clone))
+    depot = Depot(shelf.store, lambda *_: None)
+    bundle = task.verifier.bundle
+    before = {e.path: e.data for e in depot.hidden_tests(task)}
+    folder = Path(task.home) / "verifiers" / task.id / "more" / "tests"
+    folder.mkdir(parents=True)
+    (folder / "test_more.py").write_bytes(b"# more\n")
+    (folder / "test_lib.py").write_bytes(b"# in its place\n")
+    assert "tests/test_lib.py" in before
+    both = replace(bundle, folder="more", paths=(*bundle.paths, "tests/test_more.py"))
+    both_of = replace(task, verifier=replace(task.verifier, bundle=both))
+    found = {e.path: e.data for e in depot.hidden_tests(both_of)}
+    more = {"tests/test_more.py": b"# more\n", "tests/test_lib.py": b"# in its place\n"}
+    assert found == before | more
