@@ -7,7 +7,7 @@ from sandbox.model.layers import Canaries
 from sandbox.model.task import TaskSpec, VerifierSpec
 from sandbox.model.verdict import Outcome, Pair, Verdict, file_of
 
-_FEW = ((3, 3), (5, 2))
+_FEW = ((3, 3), (5, 2), (11, 1))
 """Won units, at most → further pairs. Who copies one gate's coin is right about each unit one time in
 two: so few are not worth more than luck, until they are won again with other coins."""
 

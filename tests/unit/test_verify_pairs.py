@@ -94,9 +94,10 @@ def test_what_lost_in_another_pair_says_so(verified):
     assert any("pair 2 of boxes" in reason for reason in reasons)
 
 
-def test_many_units_need_no_further_pair(verified):
+@pytest.mark.parametrize(("many", "pairs"), [(6, 1), (11, 1), (12, 0)])
+def test_many_units_need_one_further_pair_or_none(verified, many, pairs):
     it = verified()
-    names = (*NAMES, "five", "six")
+    names = tuple(f"u{number}" for number in range(many))
     source = "".join(f"def test_{n}():\n    assert f('{n}') == '{n}!'\n" for n in names)
     ids = {n: f"tests/test_a.py::test_{n}" for n in names}
     column = {n: len(f"    assert f('{n}') == ") for n in names}
@@ -117,7 +118,7 @@ def test_many_units_need_no_further_pair(verified):
     it.named = ids
     it.code = lambda text: {n: "passed" if f"'{n}!'" in text else "failed" for n in names}
     evidence = it.evidence()
-    assert (len(it.sources), evidence.further) == (2, ())
+    assert (len(it.sources), len(evidence.further)) == (2 + 2 * pairs, pairs)
     assert judge(it.task.verifier, evidence, it.layers).reward == 1.0
 
 
