@@ -35,6 +35,13 @@ Wrong = Annotated[
     int, typer.Option(min=0, max=100, help="Wrong solutions that canaries are held against.")
 ]
 
+Files = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--file",
+        help="Find canaries of this file of hidden tests, and keep the others. Repeatable.",
+    ),
+]
 Only = Annotated[Part | None, typer.Option(help="Find this again, and keep the other.")]
 
 
@@ -46,6 +53,7 @@ def lock(
     jobs: Boxes = 2,
     wrong: Wrong = 3,
     only: Only = None,
+    file: Files = None,
 ) -> int:
     """Pin again: an image, a repository, or the hidden tests of a task of this folder.
 
@@ -75,7 +83,7 @@ def lock(
             f"there is no repos/ in {home}", hint="go to the folder that holds task_specs/"
         )
     if what is Kind.CHECKS:
-        return _lock_checks(load_task(home, name), runtime, jobs, wrong, only)
+        return _lock_checks(load_task(home, name), runtime, jobs, wrong, only, file or [])
     with ProgressObserver(quiet=False) as observer:
         if what is Kind.REPO:
             pin, changed = lock_repo(store, home, name)
@@ -97,21 +105,28 @@ def lock(
     return 0
 
 
-def _lock_checks(task: TaskSpec, runtime: str, jobs: int, wrong: int, only: Part | None) -> int:
-    from sandbox.audit.canary.find import find_canaries
+def _lock_checks(
+    task: TaskSpec, runtime: str, jobs: int, wrong: int, only: Part | None, files: list[str]
+) -> int:
+    from sandbox.audit.canary.find import find_canaries, without_layers
     from sandbox.audit.canary.pin import find_plain_run, pin_layers, said
+    from sandbox.audit.canary.some import merged, narrowed
     from sandbox.cli import options
     from sandbox.cli.progress import ProgressObserver
 
-    found = plain = None
+    asked = narrowed(task, files) if files else task
+    found = plain = canaries = None
     with ProgressObserver(quiet=False) as observer, options.world(runtime, observer) as world:
         depot, place = world.depot, world.runtime
         if only is not Part.PLAIN:
-            found = find_canaries(task, depot, place, observer.preparing, jobs=jobs, wrong=wrong)
+            found = find_canaries(asked, depot, place, observer.preparing, jobs=jobs, wrong=wrong)
+            canaries = found.canaries
+        if canaries and files:
+            canaries = merged(task, canaries, files, depot.supply(without_layers(task)))
         if only is not Part.CANARIES:
             plain = find_plain_run(task, depot, place, observer)
-    changed = pin_layers(task, found.canaries if found else None, plain)
-    for line in said(task, found) if found else ():
+    changed = pin_layers(task, canaries, plain)
+    for line in said(asked, found) if found else ():
         print(line)
     for path in changed:
         print(f"changed {path}")

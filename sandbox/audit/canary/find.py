@@ -54,7 +54,7 @@ def find_canaries(
     wrong: int = WRONG,
 ) -> Found:
     """The same task gets the same canaries. Raises a Fault, or UserError where none can be had."""
-    supplies = depot.supply(replace_layers(task))
+    supplies = depot.supply(without_layers(task))
     bench = Bench(task=task, runtime=runtime, supplies=supplies, jobs=jobs)
     solution = depot.solution(task, supplies)
     note("the reference solution", 0, 1)
@@ -119,7 +119,7 @@ def _solved(task: TaskSpec, supplies: Supplies, solution: bytes) -> list[Entry]:
     return [e for path, e in sorted(after.items()) if path not in made.removed]
 
 
-def replace_layers(task: TaskSpec) -> TaskSpec:
+def without_layers(task: TaskSpec) -> TaskSpec:
     """Without what is to be found: it may not be there, or be of other tests."""
     return replace(task, verifier=replace(task.verifier, layers=(), canaries=None, plain=None))
 
