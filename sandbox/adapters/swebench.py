@@ -116,7 +116,8 @@ def import_dataset(path: Path, shelf: Shelf) -> ImportReport:
 
 def _unreadable(refused: Refused) -> NotHere:
     reasons = (f"it cannot be read: {refused.why}",)
-    return NotHere(name=refused.instance_id, where=refused.where, reasons=reasons)
+    name = refused.instance_id
+    return NotHere(name=name, where=refused.where, reasons=reasons, unread=True)
 
 
 class _Importer:

@@ -8,6 +8,7 @@ import pytest
 
 from sandbox.adapters.swebench import Shelf, import_dataset
 from sandbox.adapters.swebenchrules import task_id
+from sandbox.cli import main
 from sandbox.formats.digest import folder_entries
 from sandbox.formats.patch import parse
 from sandbox.formats.patchapply import outcome
@@ -27,6 +28,7 @@ from tests.support.swebenchrows import (
     a_row,
     diff,
     write,
+    write_lines,
 )
 
 
@@ -199,9 +201,15 @@ def test_carriage_returns_are_part_of_a_file(shelf: Shelf, clone: Path):
         ({"FAIL_TO_PASS": "[]", "split": "deprecated"}, "(its split is `deprecated`)"),
         ({"FAIL_TO_PASS": '["test_x (app.tests.X)"]'}, "its tests are run by unittest, or"),
         ({"FAIL_TO_PASS": '["draws a chart"]', "log_parser": "karma"}, "by what `karma` reads"),
+        ({"FAIL_TO_PASS": '["test_x"]', "repo": "sympy/sympy"}, "run by sympy's own runner"),
+        ({"FAIL_TO_PASS": '["It is so"]', "repo": "django/django"}, "run by Django's own runner"),
+        ({"FAIL_TO_PASS": "['TestX']", "repo_language": "go"}, "are run by `go test` (Go)"),
+        ({"FAIL_TO_PASS": "['a | b']", "repo_language": "js"}, "run by a runner of JavaScript"),
+        ({"FAIL_TO_PASS": "['a | b']", "repo_language": "ts"}, "run by a runner of TypeScript"),
+        ({"FAIL_TO_PASS": "['a | b']", "repo_language": "zig"}, "run by a runner for zig"),
         ({"FAIL_TO_PASS": '["tests/test_lib.py::x[a"]'}, "was cut at a space"),
         ({"FAIL_TO_PASS": '["tests/none.py::test_x"]'}, "its file is not there"),
-        ({"image_assets": {"test_patch": [{"path": "a.png"}]}}, "only a link tells of: a.png"),
+        ({"image_assets": {"test_patch": [{"path": "a.png"}]}}, "that its patches do not hold: a.png"),
         (
             {"patch": "--- a/lib.py\n+++ b/lib.py\n@@ -1 +1 @@\n-x\n+y\n"},
             "`patch` does not apply to `base_commit`: patch:3:",
@@ -224,7 +232,8 @@ def test_carriage_returns_are_part_of_a_file(shelf: Shelf, clone: Path):
 def test_what_cannot_run_here_is_told_with_its_reason(
     shelf: Shelf, clone: Path, change: dict[str, Any], why: str
 ):
-    one = refused(shelf, a_row(clone, **change))
+    pro = {"dockerhub_tag": "x"} if "repo_language" in change else {}
+    one = refused(shelf, a_row(clone, **pro, **change))
     assert one.name == "tester__lib-1"
     assert why in "; ".join(one.reasons)
 
@@ -251,6 +260,19 @@ def test_a_worktree_and_a_bare_clone_will_both_do(shelf: Shelf, clone: Path, tmp
     git(tmp_path, "clone", "--quiet", "--bare", str(clone), str(bare))
     report = imported(shelf, row, row | {"instance_id": "b-1", "repo": "x/bare"})
     assert len(report.converted) == 2
+
+
+def test_what_cannot_be_read_is_exit_code_2_with_file_and_line(
+    clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """What only cannot run here is none of the data's faults."""
+    good, bad = ROW, ROW | {"instance_id": "psf__requests-2", "FAIL_TO_PASS": 7}
+    out = ["--out", str(tmp_path / "home")]
+    for rows, status in (((good,), 0), ((good, bad), 2)):
+        data = write_lines(tmp_path / "data.jsonl", *rows)
+        assert main(["import", "swebench", str(data), *out]) == status
+    assert f"{data}:2: psf__requests-2: not read" in capsys.readouterr().out
+    assert main(["import", "swebench", str(data), *out, "--json"]) == 2
 
 
 def test_data_sets_of_hundreds_are_told_row_by_row(shelf: Shelf, tmp_path: Path):
