@@ -1,5 +1,6 @@
 """Reports as the SWE-bench family's tools read them: one for each instance, one for a whole run."""
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -7,6 +8,8 @@ from typing import Any, Literal
 SCHEMA_VERSION = 2
 State = Literal["resolved", "unresolved", "empty", "error", "void"]
 """`error`: its patch could not be read or applied. `void`: our world broke, and there is no verdict."""
+_LONGEST_NAME = 120
+"""In bytes: a run's name and an ending come after it."""
 _LISTS = ("FAIL_TO_PASS", "PASS_TO_PASS", "FAIL_TO_FAIL", "PASS_TO_FAIL")
 
 
@@ -91,7 +94,21 @@ def _of(results: Mapping[str, Result], states: Sequence[State]) -> list[str]:
 
 
 def folder_name(model: str) -> str:
-    """A model's name as that of a folder: it has slashes, and may have been chosen by anybody."""
-    plain = model.replace("/", "__")
-    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-+@") else "_" for c in plain)
-    return (f"_{kept}" if kept.startswith(".") else kept)[:120] or "unnamed"
+    """A model's name as that of a folder, where the family's tools look for it: `/` is `__`.
+
+    It may have been chosen by anybody: nothing of it hides, leads elsewhere or is too long.
+    """
+    kept = "".join(c if c.isprintable() else "_" for c in model.replace("/", "__"))
+    raw = (f"_{kept}" if kept.startswith(".") else kept).encode()[:_LONGEST_NAME]
+    return raw.decode(errors="ignore").strip() or "unnamed"
+
+
+def folder_names(models: Iterable[str]) -> dict[str, str]:
+    """Of each model its own, even where two come out alike."""
+    names: dict[str, str] = {}
+    for model in models:
+        name = folder_name(model)
+        if name in names.values():
+            name = f"{name}-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
+        names[model] = name
+    return names
