@@ -247,7 +247,7 @@ def folder_of(tmp_path: Path) -> tuple[Path, Path]:
         "run/model/o__r-1/test_output.txt": output(GOOD),
         "o__r-2.gpt-4.1.eval.log": output("FAILED a.py::new - x"),
         "o__r-3.log": output(GOOD),
-        "again/o__r-3.log": output(GOOD),
+        "o__r-3.txt": output(GOOD),
         "o__other-9.m.eval.log": output(GOOD),
         "run/model/o__r-1/run_instance.log": "not a log of tests",
     }.items():
@@ -287,7 +287,8 @@ def test_the_command_prints_verdicts_and_says_what_it_did_not_grade(tmp_path: Pa
     assert [row["resolved"] for row in rows] == [True, False, False]
     assert summary["summary"] == {"logs": 3, "resolved": 1, "ours": 1, "missing": 0}
     assert "more than one log" in printed.err
-    assert main(["grade", "--logs", str(SAMPLE / "logs"), "--dataset", str(data)]) == 0
+    assert main(["grade", "--logs", str(SAMPLE / "logs"), "--dataset", str(data)]) == 2
+    assert "no instance of the data set has this name" in capsys.readouterr().err
     assert main(["grade", "--logs", str(logs)]) == 2
 
 

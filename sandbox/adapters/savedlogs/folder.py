@@ -95,11 +95,13 @@ def _saved(key: _Key, logs: dict[_Key, list[Path]], results: dict[_Key, list[Pat
 def _beside(
     logs: dict[_Key, list[Path]], results: dict[_Key, list[Path]]
 ) -> dict[_Key, list[Path]]:
-    """Results that name no model are those of the only log that there is of the instance."""
+    """Results are those of the only log that there is of the instance; without a log, of a model."""
     found: dict[_Key, list[Path]] = {}
     for key, paths in results.items():
         of_log = [k for k in logs if k[0] == key[0]]
-        found.setdefault(of_log[0] if len(of_log) == 1 else key, []).extend(paths)
+        others = of_log or [k for k in results if k[0] == key[0] and k[1].startswith(key[1])]
+        others = [k for k in others if k != key] if key not in logs else [key]
+        found.setdefault(others[0] if len(others) == 1 else key, []).extend(paths)
     return found
 
 
