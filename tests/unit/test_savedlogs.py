@@ -115,6 +115,23 @@ def test_a_line_forged_after_the_real_one_wins_as_published_and_not_with_us(grad
     assert Doubt.CONTRADICTION in doubts(log)
 
 
+@pytest.mark.parametrize(
+    ("parser", "line", "test"),
+    [
+        ("pytest", "\x1b[31mFAILED\x1b[0m a.py::\x1b[1mnew\x1b[0m - x", WANTED),
+        ("gotest", "\x1b[31m--- FAIL: TestA (0.00s)\x1b[0m", "TestA"),
+        ("cargo", "test a::b ... \x1b[31mFAILED\x1b[m", "a::b"),
+        ("jest", "  \x1b[31m\N{MULTIPLICATION X}\x1b[39m adds (3 ms)", "adds"),
+    ],
+)
+def test_a_failure_in_colour_is_seen(graded, parser: str, line: str, test: str):
+    good = {"gotest": f"--- PASS: {test} (0s)", "cargo": f"test {test} ... ok", "jest": f"✓ {test}"}
+    plain = good.get(parser, f"PASSED {test}")
+    log = graded(output(f"{line}\n{plain}"), instance("4.x", (test,), (), parser))
+    assert (log.resolved, log.ours) == (True, False)
+    assert Doubt.CONTRADICTION in doubts(log)
+
+
 def test_progress_that_contradicts_the_summary_is_seen(graded):
     log = graded(output(f"{WANTED} FAILED [ 50%]\n{GOOD}", 0))
     assert (log.resolved, log.ours) == (True, False)

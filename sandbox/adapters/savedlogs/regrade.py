@@ -1,6 +1,6 @@
 """A saved log becomes a verdict: no box, no image, nothing but the text and the data set."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from sandbox.adapters.savedlogs.rule import Decision, Expected, decide, decide_r
 from sandbox.errors import UserError
 from sandbox.formats import jsonfile
 from sandbox.formats.logs import structured
+from sandbox.formats.logs.browser import ANSI
 from sandbox.formats.logs.sighting import Edition, Parser, Setting, Sighting, UnreadableLog
 from sandbox.formats.logs.table import PARSERS, PYTHON, parser_name
 from sandbox.formats.swebench import Instance, Refused, read_dataset
@@ -141,9 +142,9 @@ def _by_text(
 def _read(region: Region, parser: Parser, setting: Setting, asked: Asked) -> tuple[Reading, Region]:
     """Also, as the edition has it: no results between the marks, and what the exit code says."""
     flags = list(region.flags)
-    reading = read(parser(region.text, setting), asked)
+    reading = read(_sightings(region.text, parser, setting), asked)
     if reading.empty and region.fallback:
-        reading = read(parser(region.fallback, setting), asked)
+        reading = read(_sightings(region.fallback, parser, setting), asked)
         flags += [] if reading.empty else [Flag(doubt=Doubt.OUTSIDE)]
     why_not = ""
     if region.exit_code and not reading.empty and not reading.fails:
@@ -153,6 +154,14 @@ def _read(region: Region, parser: Parser, setting: Setting, asked: Asked) -> tup
     if setting.edition is Edition.V5 and reading.empty and not suite_ran(region.fallback):
         why_not = "the log has no results, and no sign that the tests ran"
     return reading, replace(region, why_not=why_not, flags=tuple(flags))
+
+
+def _sightings(text: str, parser: Parser, setting: Setting) -> Iterator[Sighting]:
+    """Also what only stands there once colours are taken away: published rules pass over much of it."""
+    yield from parser(text, setting)
+    if "\x1b" in text:
+        for one in parser(ANSI.sub("", text), setting):
+            yield replace(one, counted=False)
 
 
 def _by_results(
