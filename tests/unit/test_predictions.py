@@ -30,9 +30,11 @@ from sandbox.formats.swebenchreport import (
 from sandbox.formats.taskfile import load_task
 from sandbox.model.record import Ending, FaultRecord, Rollout, VerdictRecord
 from sandbox.model.task import TaskId
+from sandbox.rollout.folder import RolloutFolder
 from sandbox.rollout.outdir import Manifest, OutFolder
 from tests.support.homes import write_home
 from tests.support.swebenchrows import ROW, write_lines
+from tests.support.toldrun import LOOKED, write_events
 
 PATCH = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n"
 TASK = TaskId("toy-1")
@@ -329,10 +331,12 @@ def test_models_that_come_out_alike_keep_folders_apart():
 
 def test_a_leaderboard_s_entry_is_complete(home: Path, run: Path, tmp_path: Path):
     out = tmp_path / "entry"
-    (run / "rollouts" / TASK / "0" / "events.jsonl").write_text('{"seq": 1}\n')
+    folder = RolloutFolder(run / "rollouts" / TASK / "0")
+    write_events(folder, tmp_path / "told", LOOKED)
+    folder.write_patch(PATCH.encode())
     entry = Entry(name="Mine", site="https://x", model="org/good")
-    written = export_leaderboard(run, out, entry, lambda name: load_task(home, name))
-    assert [p.name for p in written] == [
+    done = export_leaderboard(run, out, entry, lambda name: load_task(home, name))
+    assert [p.name for p in done.written] == [
         "README.md", "all_preds.jsonl", "logs", "metadata.yaml", "results", "trajs"
     ]  # fmt: skip
     head = yamlfile.open_document(out / "metadata.yaml").data
@@ -342,9 +346,29 @@ def test_a_leaderboard_s_entry_is_complete(home: Path, run: Path, tmp_path: Path
     results = json.loads((out / "results" / "results.json").read_text())
     assert results["resolved"] == results["resolved_ids"] == [NAME]
     assert {p.name for p in (out / "logs" / NAME).iterdir()} == {"patch.diff", "report.json"}
-    assert (out / "trajs" / f"{NAME}.jsonl").read_text() == '{"seq": 1}\n'
+    told = json.loads((out / "trajs" / f"{NAME}.traj").read_text())
+    assert told["info"]["submission"] == PATCH
+    assert [turn["action"] for turn in told["trajectory"]] == ["ls -l", "submit"]
+    assert (dict(done.untold), done.lacks) == ({}, [])
     with pytest.raises(UserError, match="is there already, and not empty"):
         export_leaderboard(run, out, entry, lambda name: load_task(home, name))
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ("bad", "it was graded: there was no agent here"),
+        ("lazy", "it was never run: there is no rollout"),
+    ],
+)
+def test_of_what_there_is_no_trajectory_is_said(
+    home: Path, run: Path, tmp_path: Path, model: str, why: str
+):
+    out, entry = tmp_path / "entry", Entry(name="Mine", model=model)
+    done = export_leaderboard(run, out, entry, lambda name: load_task(home, name))
+    assert dict(done.untold) == {NAME: why}
+    assert f"no trajectory of 1 instances: {why}" in (out / "README.md").read_text()
+    assert list((out / "trajs").iterdir()) == []
 
 
 def test_whose_entry_it_is_has_to_be_said(home: Path, run: Path, tmp_path: Path):
