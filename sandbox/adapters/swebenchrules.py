@@ -44,12 +44,22 @@ def file_of(test: str) -> str:
     return test.partition("::")[0]
 
 
+def leaves_commit_open(instance: Instance) -> bool:
+    """SWE-smith's rows need not say their commit: the mirror that they are of has but one."""
+    return instance.inverted and not instance.base_commit
+
+
+def commit_in_id(instance: Instance) -> str:
+    """What SWE-smith's ids have of the commit: its first 8 digits."""
+    return instance.instance_id.rpartition(".")[0].rpartition(".")[2]
+
+
 def obstacles(instance: Instance, *, tried: bool) -> Iterator[str]:
     """Why it cannot run here, whatever repositories and images there are.
 
     tried: a trial in a box will tell what ids that were cut stand for.
     """
-    if not _COMMIT.fullmatch(instance.base_commit):
+    if not (_COMMIT.fullmatch(instance.base_commit) or leaves_commit_open(instance)):
         yield f"`base_commit` is {instance.base_commit[:60]!r}, and no commit of 40 hex digits"
     if not instance.problem_statement.strip():
         yield "there is no `problem_statement`: an agent would be told nothing"

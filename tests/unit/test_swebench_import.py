@@ -14,7 +14,7 @@ from sandbox.formats.patch import parse
 from sandbox.formats.patchapply import outcome
 from sandbox.formats.taskfile import TASK_ID
 from sandbox.runtime.supplies import Depot
-from tests.support.gits import commit, git
+from tests.support.gits import commit, git, text
 from tests.support.imports import a_shelf, imported, made, refused
 from tests.support.swebenchrows import (
     FILES,
@@ -136,6 +136,25 @@ def test_of_swe_smith_the_bug_is_put_in_and_its_reverse_is_the_solution(shelf: S
     solution = (shelf.home / "task_specs" / task.id / "solution/solution.patch").read_bytes()
     solved = outcome(parse(solution, max_bytes=1 << 20), world, max_bytes=1 << 20)
     assert [e.data for e in solved.files] == [SOLVED["lib.py"].encode()]
+
+
+@pytest.mark.parametrize("of", ["the project", "the mirror"])
+def test_of_swe_smith_the_commit_need_not_be_said(shelf: Shelf, clone: Path, of: str):
+    write(clone, {"lib.py": SOLVED["lib.py"], "tests/test_lib.py": TESTED})
+    commit(clone)
+    right = text(clone, "rev-parse", "HEAD")
+    if of == "the project":  # which went on
+        write(clone, {"lib.py": "x = 1\n"})
+        commit(clone)
+        git(clone, "reset", "--quiet", "--hard", "HEAD~")
+    shas = {"the project": right[:8], "the mirror": "0123abcd"}
+    row = a_row(clone, instance_id=f"tester__lib.{shas[of]}.func_basic__1", repo="tester/lib")
+    row |= {"patch": diff(clone, {"lib.py": FILES["lib.py"]}), "test_patch": None}
+    if of == "the project":
+        git(clone, "reset", "--quiet", "--hard", "ORIG_HEAD")
+    del row["base_commit"]
+    one, _ = made(shelf, row)
+    assert f"`base_commit` is not said: {right[:12]}" in one.notes[0]
 
 
 def test_of_pro_the_folder_is_its_own(shelf: Shelf, clone: Path):
