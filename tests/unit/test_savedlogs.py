@@ -13,6 +13,7 @@ from sandbox.cli import main
 from sandbox.errors import UserError
 from sandbox.formats.logs.sighting import Edition
 from sandbox.formats.swebenchinstance import Instance, Shape
+from sandbox.formats.swebenchreport import instance_report, run_report
 
 SAMPLE = Path(__file__).parents[1] / "data" / "swebench-logs"
 START, END = ">>>>> Start Test Output", ">>>>> End Test Output"
@@ -130,6 +131,36 @@ def test_a_failure_in_colour_is_seen(graded, parser: str, line: str, test: str):
     log = graded(output(f"{line}\n{plain}"), instance("4.x", (test,), (), parser))
     assert (log.resolved, log.ours) == (True, False)
     assert Doubt.CONTRADICTION in doubts(log)
+
+
+@pytest.mark.parametrize(
+    ("line", "cause", "kind"),
+    [
+        ("Error: Failed to launch the browser process!", "browser_launch_failed", "infra"),
+        ("xterm: cannot open display: :0", "display_unavailable", "infra"),
+        ("Killed", "out_of_memory", "infra"),
+        ("Error response from daemon: no such container", "container_unavailable", "infra"),
+        ("curl: (6) Could not resolve host: x.org", "network_unreachable", "infra"),
+        ("ModuleNotFoundError: No module named 'x'", "missing_module", "ambiguous"),
+        ("collected 0 items", "no_tests_collected", "ambiguous"),
+        ("Timeout error: 1800 seconds exceeded.", "tests_timed_out", "ambiguous"),
+    ],
+)
+def test_what_of_the_machine_may_have_failed_is_told_and_changes_no_verdict(
+    graded, line: str, cause: str, kind: str
+):
+    lost = graded(line)
+    report = instance_report(lost.result)["o__r-1"]
+    assert (report["infra_failure"], report["infra_failure_reason"]) == (kind == "infra", cause)
+    failed = graded(output(f"{line}\nFAILED {WANTED}\nPASSED {KEPT}", 1))
+    assert "infra_failure_reason" not in instance_report(failed.result)["o__r-1"]
+    for log in (lost, failed):
+        told = run_report([log.result], ["o__r-1"])
+        assert told["infra_failure_instances"] + told["ambiguous_failure_instances"] == 1
+        assert told[f"{kind}_failure_ids"] == ["o__r-1"]
+        assert told["failure_reasons"] == {"o__r-1": cause}
+        assert told["resolved_ids"] == []
+    assert graded(output(f"{line}\n{GOOD}", 0)).resolved
 
 
 def test_progress_that_contradicts_the_summary_is_seen(graded):

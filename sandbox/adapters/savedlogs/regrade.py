@@ -19,6 +19,7 @@ from sandbox.errors import UserError
 from sandbox.formats import jsonfile
 from sandbox.formats.logs import structured
 from sandbox.formats.logs.browser import ANSI
+from sandbox.formats.logs.causes import cause_of
 from sandbox.formats.logs.sighting import Edition, Parser, Setting, Sighting, UnreadableLog
 from sandbox.formats.logs.table import PARSERS, PYTHON, parser_name
 from sandbox.formats.swebench import Instance, Refused, read_dataset
@@ -121,18 +122,21 @@ def _by_text(
             f"nobody knows how to read the log: of `{instance.log_parser or instance.repo}`"
         )
     text, flags = _decoded(read_file(path))
+    published = _lines_as_published(text)
+    failed = replace(graded.result, cause=cause_of(published))
+    graded = replace(graded, result=failed)
     fifth = instance.shape in ("5.x", "repository")
     edition = edition or edition_of(text, fifth=fifth, python=graded.parser in PYTHON)
     setting = Setting(edition=edition, instance=instance.instance_id, version=instance.version)
     graded = replace(graded, edition=edition.value)
-    region = region_of(_lines_as_published(text), edition)
+    region = region_of(published, edition)
     reading = Reading()
     if not region.why_not:
         reading, region = _read(region, PARSERS[graded.parser], setting, expected.asked)
         flags += _of_characters(text, reading, graded.parser, setting, expected)
     flags += region.flags
     if region.why_not:
-        failed = replace(graded.result, why=region.why_not)
+        failed = replace(failed, why=region.why_not)
         return replace(graded, result=failed, flags=tuple(flags))
     decision = decide(reading, expected, edition)
     doubted = any(f.doubt in (Doubt.MARKERS, Doubt.EXIT_CODE) for f in flags)
@@ -200,6 +204,7 @@ def _verdict(graded: Regraded, decision: Decision, flags: list[Flag], *, ours: b
             state="resolved" if full else "unresolved",
             why=_why(failing),
             tests=decision.tests,
+            cause=graded.result.cause,
         ),
         ours=ours,
         resolution=decision.resolution,
