@@ -140,6 +140,14 @@ def test_one_map_over_many_lines_is_read_whatever_it_is_called(file: Path):
     assert only(file).instance_id == ROW["instance_id"]
 
 
+def test_in_a_map_the_id_need_not_be_said_again(file: Path):
+    row = {key: value for key, value in ROW.items() if key != "instance_id"}
+    file.write_text(json.dumps({"a-1": row, "b-1": ROW}))
+    found = read_dataset(file)
+    assert [one.instance_id for one in found.instances] == ["a-1"]
+    assert found.refused[0].why == "`instance_id` is 'psf__requests-1', and it stands under 'b-1'"
+
+
 def test_one_bad_row_does_not_hide_the_others(file: Path):
     write_lines(file, ROW, ROW | {"instance_id": "x-2", "repo": 7}, ROW | {"instance_id": "x-3"})
     found = read_dataset(file)
