@@ -138,6 +138,13 @@ def test_of_swe_smith_the_bug_is_put_in_and_its_reverse_is_the_solution(shelf: S
     assert [e.data for e in solved.files] == [SOLVED["lib.py"].encode()]
 
 
+@pytest.mark.parametrize("when", ["yesterday", "1970-01-01", "9999-01-01T00:00:00Z"])
+def test_a_date_that_no_clock_can_have_is_told(shelf: Shelf, clone: Path, when: str):
+    one, task = made(shelf, a_row(clone, created_at=when))
+    assert any(note.startswith(f"`created_at` is {when!r}") for note in one.notes)
+    assert task.clock.at
+
+
 @pytest.mark.parametrize("of", ["the project", "the mirror"])
 def test_of_swe_smith_the_commit_need_not_be_said(shelf: Shelf, clone: Path, of: str):
     write(clone, {"lib.py": SOLVED["lib.py"], "tests/test_lib.py": TESTED})
@@ -286,9 +293,9 @@ def test_what_cannot_be_read_is_exit_code_2_with_file_and_line(
 ):
     """What only cannot run here is none of the data's faults."""
     good, bad = ROW, ROW | {"instance_id": "psf__requests-2", "FAIL_TO_PASS": 7}
-    out = ["--out", str(tmp_path / "home")]
+    out, data = ["--out", str(tmp_path / "home")], tmp_path / "data.jsonl"
     for rows, status in (((good,), 0), ((good, bad), 2)):
-        data = write_lines(tmp_path / "data.jsonl", *rows)
+        write_lines(data, *rows)
         assert main(["import", "swebench", str(data), *out]) == status
     assert f"{data}:2: psf__requests-2: not read" in capsys.readouterr().out
     assert main(["import", "swebench", str(data), *out, "--json"]) == 2
