@@ -142,3 +142,10 @@ def test_results_that_are_none_are_named(tmp_path: Path):
     files: dict[str, str | bytes] = {f"{NAME}/test_output.txt": LOG, f"{NAME}/results.json": "{}"}
     (log,) = regraded(tmp_path, files).logs
     assert log.result.why.startswith("results.json: ")
+
+
+def test_results_are_matched_whatever_parts_class_and_test(tmp_path: Path):
+    xml = '<testsuite><testcase classname="org.a.BTest" name="c[#1]"/></testsuite>'
+    asked = json.dumps(["org.a.BTest#c[#1]"])
+    files: dict[str, str | bytes] = {f"{NAME}/junit.xml": xml}
+    assert states(regraded(tmp_path, files, FAIL_TO_PASS=asked)) == {"": "resolved"}
