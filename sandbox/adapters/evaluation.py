@@ -14,7 +14,7 @@ from sandbox.formats.swebenchreport import (
     Result,
     Sides,
     State,
-    folder_name,
+    folder_names,
     instance_report,
     run_report,
 )
@@ -114,8 +114,10 @@ def write_reports(run: Path, load: Load) -> list[Path]:
     """The run's report for each model, and the log folders; returns the reports."""
     run_id = run.resolve().name
     written = []
-    for model, graded in evaluated(run, load).items():
-        name = folder_name(model)
+    found = evaluated(run, load)
+    names = folder_names(found)
+    for model, graded in found.items():
+        name = names[model]
         path = run / f"{name}.{run_id}.json"
         _write_json(path, run_report(graded.results, graded.instances))
         for result in graded.results:

@@ -40,6 +40,8 @@ class NotHere:
     where: str
     reasons: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    unread: bool = False
+    """Could it not be read? Then the source is wrong, and not only another world."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ Nothing is made ready for a prediction that says nothing or cannot be read: an e
 line.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +65,15 @@ class SortedOut:
     lines: tuple[SubmissionLine, ...]
     """What is to be graded: agent is the model."""
     tasks: Mapping[TaskId, TaskSpec]
+    repeated: int = 0
+    """Predictions that say again what another one says."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Each prediction is in one place: `predictions` is the sum of the others."""
+        kinds = Counter[str](a.kind for a in self.answers.answers)
+        parts = {"graded": len(self.lines), **kinds, "said twice": self.repeated}
+        return {"predictions": sum(parts.values()), **{k: n for k, n in parts.items() if n}}
 
 
 def sort_out(
@@ -93,6 +103,7 @@ def sort_out(
     return SortedOut(
         answers=Answers(dataset=str(dataset), instances=tuple(known), answers=tuple(answers)),
         lines=tuple(_lines(wanted)),
+        repeated=given.repeated,
         tasks={name: load(name) for name in dict.fromkeys(task_id(p.instance_id) for p in wanted)},
     )
 

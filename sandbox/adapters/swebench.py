@@ -13,7 +13,12 @@ from pathlib import Path
 
 from sandbox.adapters.importing import Converted, Fate, ImportReport, NotHere
 from sandbox.adapters.swebenchdraft import Drafted, Given, drafted, in_folder
-from sandbox.adapters.swebenchrules import obstacles, task_id
+from sandbox.adapters.swebenchrules import (
+    commit_in_id,
+    leaves_commit_open,
+    obstacles,
+    task_id,
+)
 from sandbox.adapters.swebenchtry import try_instance
 from sandbox.adapters.taskhome import (
     is_there,
@@ -114,9 +119,19 @@ def import_dataset(path: Path, shelf: Shelf) -> ImportReport:
     )
 
 
+def _with_commit(instance: Instance, clone: LocalRepo) -> Instance:
+    """In a clone of the project there is the commit of the id; in one of the mirror, only its own."""
+    if not leaves_commit_open(instance):
+        return instance
+    commit = clone.commit(commit_in_id(instance), "HEAD")
+    note = f"`base_commit` is not said: {commit[:12]} of {clone.path} is taken"
+    return replace(instance, base_commit=commit, notes=(*instance.notes, note))
+
+
 def _unreadable(refused: Refused) -> NotHere:
     reasons = (f"it cannot be read: {refused.why}",)
-    return NotHere(name=refused.instance_id, where=refused.where, reasons=reasons)
+    name = refused.instance_id
+    return NotHere(name=name, where=refused.where, reasons=reasons, unread=True)
 
 
 class _Importer:
@@ -156,6 +171,7 @@ class _Importer:
                 raise UserError(f"there is a task `{name}` in {home} that is not of this data set")
             return Converted(name=instance.instance_id, task=name, kept=True)
         image, epoch = self._image(instance)
+        instance = _with_commit(instance, clone)
         at = clone.at(instance.base_commit)
         source = str(clone.path)
         made = drafted(

@@ -345,6 +345,8 @@ def _notes(
         yield f"the reference changes {beyond[0]!r}, which is {why}: no submission can"
     if left:
         yield f"of the repository's own pytest configuration is left out: {', '.join(left)}"
+    if instance.created_at and not _moment(instance.created_at):
+        yield f"`created_at` is {instance.created_at[:40]!r}, which no clock can be set to: it is set by the files"
     if instance.eval_type == "fail_only":
         yield "`eval_type: fail_only`: there a test that did not run counts as passed, here it does not"
     if at.submodules:

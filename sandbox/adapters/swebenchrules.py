@@ -13,6 +13,16 @@ MOST_PATCH_BYTES = 64 << 20
 _LONGEST_ID = 100
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _UNITTEST = re.compile(r"\S+ \(\S+\)")
+_OF_REPOSITORY = {"django/django": "Django's own runner", "sympy/sympy": "sympy's own runner"}
+_OF_LANGUAGE = {
+    **dict.fromkeys(("go", "golang"), "`go test` (Go)"),
+    **dict.fromkeys(("js", "javascript"), "a runner of JavaScript (jest, mocha, ...)"),
+    **dict.fromkeys(("ts", "typescript"), "a runner of TypeScript (jest, vitest, ...)"),
+    "rust": "`cargo test` (Rust)",
+    "java": "Maven or Gradle (Java)",
+    "php": "phpunit (PHP)",
+    "ruby": "RSpec or minitest (Ruby)",
+}
 _SHOWN = 3
 
 
@@ -34,19 +44,29 @@ def file_of(test: str) -> str:
     return test.partition("::")[0]
 
 
+def leaves_commit_open(instance: Instance) -> bool:
+    """SWE-smith's rows need not say their commit: the mirror that they are of has but one."""
+    return instance.inverted and not instance.base_commit
+
+
+def commit_in_id(instance: Instance) -> str:
+    """What SWE-smith's ids have of the commit: its first 8 digits."""
+    return instance.instance_id.rpartition(".")[0].rpartition(".")[2]
+
+
 def obstacles(instance: Instance, *, tried: bool) -> Iterator[str]:
     """Why it cannot run here, whatever repositories and images there are.
 
     tried: a trial in a box will tell what ids that were cut stand for.
     """
-    if not _COMMIT.fullmatch(instance.base_commit):
+    if not (_COMMIT.fullmatch(instance.base_commit) or leaves_commit_open(instance)):
         yield f"`base_commit` is {instance.base_commit[:60]!r}, and no commit of 40 hex digits"
     if not instance.problem_statement.strip():
         yield "there is no `problem_statement`: an agent would be told nothing"
     if not instance.patch.strip():
         yield "there is no `patch`: nothing shows that it can be resolved"
     if instance.assets:
-        yield f"it needs files that only a link tells of: {_some(instance.assets)}"
+        yield f"it needs files that its patches do not hold: {_some(instance.assets)}"
     for key, patch in (("patch", instance.patch), ("test_patch", instance.test_patch)):
         try:
             changes_of(patch)
@@ -76,10 +96,12 @@ def _runner(instance: Instance, test: str) -> str:
     """What runs such tests, as far as can be told."""
     if instance.log_parser:
         return f"what `{instance.log_parser}` reads"
+    if own := _OF_REPOSITORY.get(instance.repo.lower()):
+        return own
     if _UNITTEST.fullmatch(test):
         return "unittest, or a runner of the repository's own"
-    if instance.language:
-        return f"a runner for {instance.language}"
+    if language := instance.language:
+        return _OF_LANGUAGE.get(language.lower(), f"a runner for {language}")
     return "a runner of the repository's own"
 
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from sandbox.adapters.predictions import Answer, SortedOut
+    from sandbox.adapters.predictions import SortedOut
     from sandbox.model.record import Rollout
     from sandbox.rollout.outdir import Manifest
     from sandbox.rollout.suite import Plan
@@ -51,7 +51,7 @@ def grade_dataset(
     rollouts = _rollouts(found, path, manifest, plan, quiet=quiet)
     write_answers(path, found.answers)
     reports = write_reports(path, shelf.load)
-    _show(found.answers.answers, reports, as_json=as_json)
+    _show(found, reports, as_json=as_json)
     status = finish(rollouts, path / RESULTS, as_json=as_json)
     kinds = {a.kind for a in found.answers.answers}
     if "not here" in kinds:
@@ -78,17 +78,20 @@ def _rollouts(
             return grade_all(found.tasks, found.lines, world, folder, plan)
 
 
-def _show(answers: Sequence[Answer], reports: Sequence[Path], *, as_json: bool) -> None:
-    """The answer to each that is not graded."""
+def _show(found: SortedOut, reports: Sequence[Path], *, as_json: bool) -> None:
+    """The answer to each that is not graded, and how many there are of each kind."""
     from sandbox.cli.output import print_json
     from sandbox.formats.controls import printable
 
+    answers, counts = found.answers.answers, found.counts
     if as_json:
         for one in answers:
             print_json(one)
-        print_json({"reports": [str(path) for path in reports]})
+        print_json({"counts": counts, "reports": [str(path) for path in reports]})
         return
     for one in answers:
         print(printable(f"{one.where}: {one.kind}: {one.instance_id or '?'}: {one.why}"))
     for path in reports:
         print(f"report: {path}")
+    parts = ", ".join(f"{n} {kind}" for kind, n in counts.items() if kind != "predictions")
+    print(f"{counts['predictions']} predictions: {parts}")

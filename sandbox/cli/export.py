@@ -36,8 +36,9 @@ def leaderboard(
 ) -> int:
     """Write a run as an entry of a SWE-bench leaderboard.
 
-    all_preds.jsonl, metadata.yaml, README.md, results/results.json, logs/ and trajs/. Of several
-    attempts at an instance, the first counts.
+    all_preds.jsonl, metadata.yaml, README.md, results/results.json, logs/ and trajs/, with a .traj of
+    SWE-agent's form for each instance; of which there is none, is said. Of several attempts at an
+    instance, the first counts.
 
     \b
     Examples:
@@ -48,11 +49,12 @@ def leaderboard(
     from sandbox.cli.output import print_json
 
     entry = Entry(name=name, site=site, oss=oss, model=model)
-    written = export_leaderboard(run, out, entry, options.catalogue().load)
+    done = export_leaderboard(run, out, entry, options.catalogue().load)
     if as_json:
-        print_json({"written": [str(path) for path in written]})
+        written = [str(path) for path in done.written]
+        print_json({"written": written, "without_trajectory": dict(done.untold)})
     else:
-        print("\n".join(map(str, written)))
+        print("\n".join([*map(str, done.written), *done.lacks]))
     return 0
 
 

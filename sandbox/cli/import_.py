@@ -31,17 +31,21 @@ Home = Annotated[
 ]
 
 
+_BAD_INPUT = 2
+
+
 def show_report(report: ImportReport, written: Path, *, as_json: bool) -> int:
-    """The end of every import: what was made, what was not, and why. `written`: where it stands."""
+    """The end of an import: what was made, what was not, and why. `written`: where it stands."""
     from sandbox.cli.output import print_json
     from sandbox.formats.controls import printable
 
+    status = _BAD_INPUT if any(one.unread for one in report.not_here) else 0
     if as_json:
         for one in (*report.converted, *report.not_here):
             print_json(one)
         counts = {"read": report.read, "imported": len(report.converted)}
         print_json({"summary": counts | {"not_here": len(report.not_here)}, "report": str(written)})
-        return 0
+        return status
     for made in report.converted:
         print(
             f"{made.task}: {'was imported before, and is left as it is' if made.kept else 'made'}"
@@ -49,13 +53,14 @@ def show_report(report: ImportReport, written: Path, *, as_json: bool) -> int:
         for note in made.notes:
             print(printable(f"  note: {note}"))
     for missing in report.not_here:
-        print(printable(f"{missing.name or missing.where}: cannot run here"))
+        said = f"{missing.where}: {missing.name or '?'}" if missing.unread else missing.name
+        print(printable(f"{said}: {'not read' if missing.unread else 'cannot run here'}"))
         for reason in missing.reasons:
             print(printable(f"  {reason}"))
     for fate in report.fields:
         print(printable(f"field {fate.field} ({fate.count}): {fate.fate}: {fate.why}"))
     print(f"\n{len(report.converted)} of {report.read} are tasks now\n{written.absolute()}")
-    return 0
+    return status
 
 
 Data = Annotated[Path, typer.Argument(help="JSON Lines, JSON, or the folder of a task repository.")]
@@ -94,6 +99,7 @@ def swebench(
 
     Nothing is fetched: an instance needs a clone of its repository on this machine. The report says
     of each instance what it became or why it cannot run here, and of each field what became of it.
+    Exit code 2 says that some of it could not be read.
 
     \b
     Examples:

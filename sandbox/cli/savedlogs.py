@@ -50,6 +50,7 @@ def _print_json(found: RegradedAll, report: Path | None) -> None:
 def _row(log: Regraded) -> dict[str, Any]:
     return {
         "instance_id": log.instance_id,
+        **({"run": log.run} if log.run else {}),
         "resolved": log.resolved,
         "ours": log.ours,
         "state": log.result.state,
@@ -66,7 +67,8 @@ def _print(found: RegradedAll, report: Path | None) -> None:
     from sandbox.formats.controls import printable
 
     for log in found.logs:
-        said = f"{log.instance_id}: {log.result.state}"
+        of = printable(f" ({log.run})") if log.run else ""
+        said = f"{log.instance_id}{of}: {log.result.state}"
         why = f": {printable(log.result.why)}" if log.result.why else ""
         print(said + why)
         if log.ours != log.resolved:

@@ -129,6 +129,9 @@ def read_submissions(path: Path) -> list[SubmissionLine]:
     return lines
 
 
+_PREDICTION = "a prediction of SWE-bench's form? stillroom grade FILE --dataset DATA reads those"
+
+
 def submissions(path: Path) -> Iterator[tuple[int, SubmissionLine | SpecError]]:
     """Each line that is not blank, or what is wrong with it. Raises SpecError of the file itself."""
     found: dict[tuple[str, int], int] = {}
@@ -140,6 +143,8 @@ def submissions(path: Path) -> Iterator[tuple[int, SubmissionLine | SpecError]]:
                 continue
             _check_submission(line, found, where)
         except SpecError as e:
+            if b'"instance_id"' in raw:
+                e.hint = _PREDICTION
             yield number, e
             continue
         found[line.task, line.attempt] = number

@@ -19,6 +19,11 @@ MOST_FILE_BYTES = 512 << 20
 MOST_ROW_BYTES = 64 << 20
 _BOM = b"\xef\xbb\xbf"
 _WIDE = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_PACKED = {
+    b"\x1f\x8b": ("gzip", "gunzip -k"), b"PK\x03\x04": ("zip", "unzip"), b"\x28\xb5\x2f\xfd": ("zstd", "unzstd"),
+    b"BZh": ("bzip2", "bunzip2 -k"), b"\xfd7zXZ": ("xz", "unxz -k"),
+}  # fmt: skip
+_NOTHING = "there is nothing in it"
 _LINES = "write it as JSON Lines: one object in each line, any number of them"
 
 
@@ -42,19 +47,23 @@ class _Doubled(dict[str, Any]):
 def read_rows(path: Path) -> Iterator[Row]:
     """Raises SpecError, at once or at the first row, for what is no such file."""
     head, size = _head(path)
-    start = head.removeprefix(_BOM).lstrip()[:1]
+    begin = head.removeprefix(_BOM).lstrip()
+    start, spread = begin[:1], begin.partition(b"\n")[0].strip() == b"{"
     if not start and size <= len(head):
-        raise SpecError("there is nothing in it", where=str(path))
+        raise SpecError(_NOTHING, where=str(path))
     if start not in (b"[", b"{"):
         raise SpecError(
             "neither JSON nor JSON Lines: it begins with no [ and no {",
             where=f"{path}:1",
             hint="a list of objects, a map of them, or one object in each line",
         )
-    if start == b"{" and (path.suffix != ".json" or _more_than_one(path)):
-        yield from _line_rows(path)
-    else:
-        yield from _whole(path, size)
+    lines = start == b"{" and not spread and (path.suffix != ".json" or _more_than_one(path))
+    rows = _line_rows(path) if lines else _whole(path, size)
+    first = next(rows, None)
+    if first is None:
+        raise SpecError(_NOTHING, where=str(path))
+    yield first
+    yield from rows
 
 
 def _head(path: Path) -> tuple[bytes, int]:
@@ -72,6 +81,11 @@ def _head(path: Path) -> tuple[bytes, int]:
     if head.startswith(b"PAR1") or path.suffix == ".parquet":
         hint = "convert it: python -c \"import pandas as p; p.read_parquet('x.parquet').to_json('x.jsonl', orient='records', lines=True)\""
         raise SpecError("parquet is not read here", where=str(path), hint=hint)
+    for mark, (kind, program) in _PACKED.items():
+        if head.startswith(mark):
+            raise SpecError(
+                f"{kind} is not read here", where=str(path), hint=f"{program} {path.name}"
+            )
     if wide := _WIDE.get(head[:2]):
         raise SpecError(f"{wide} text, not UTF-8", where=f"{path}:1", hint="save it as UTF-8")
     return head, found.st_size
@@ -92,7 +106,7 @@ def _parts(f: IO[bytes]) -> Iterator[bytes]:
 
 
 def _line_rows(path: Path) -> Iterator[Row]:
-    with path.open("rb") as f:
+    with path.open("rb", buffering=1 << 20) as f:
         number = 0
         while line := f.readline(MOST_ROW_BYTES + 1):
             number += 1
@@ -164,6 +178,8 @@ def _checked(where: str, data: Any) -> Row:
         return Row(where, None, f"the key `{min(data.twice)[:200]}` stands there twice")
     if not isinstance(data, dict):
         return Row(where, None, "a row should be a JSON object")
+    if isinstance(data.get("instance_id"), list | dict):
+        return Row(where, None, "a table by columns: write it by rows (pandas: orient='records')")
     return Row(where, data)
 
 

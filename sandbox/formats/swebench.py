@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from sandbox.errors import SpecError
 from sandbox.formats.rowsfile import Row, read_rows
@@ -78,10 +79,17 @@ def _read(rows: Iterable[Row], shape: Shape | None) -> Iterator[Instance | Refus
             yield Refused(where=row.where, why=row.why, instance_id=_known(row.key))
             continue
         try:
-            yield instance_of(row.data, row.where, shape)
+            yield instance_of(_named(row.data, row.key), row.where, shape)
         except RowError as e:
             name = _known(row.data.get("instance_id"))
             yield Refused(where=row.where, why=str(e), instance_id=name)
+
+
+def _named(data: dict[str, Any], key: str) -> dict[str, Any]:
+    """In a map the row's name need not be said again. Raises RowError."""
+    if key and data.get("instance_id", key) != key:
+        raise RowError(f"`instance_id` is {data['instance_id']!r}, and it stands under {key!r}")
+    return {"instance_id": key} | data if key else data
 
 
 def _known(name: object) -> str:

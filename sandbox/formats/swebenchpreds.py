@@ -32,6 +32,8 @@ class Predictions:
     read: tuple[Prediction, ...]
     refused: tuple[Refused, ...] = ()
     """Rows that cannot be read, and those that say two things of one instance."""
+    repeated: int = 0
+    """Rows that say again what another one says."""
 
 
 def read_predictions(path: Path) -> Predictions:
@@ -41,6 +43,7 @@ def read_predictions(path: Path) -> Predictions:
     """
     first: dict[tuple[str, str], Prediction] = {}
     against: set[tuple[str, str]] = set()
+    repeated = 0
     refused: list[Refused] = []
     for row in read_rows(path):
         try:
@@ -51,11 +54,19 @@ def read_predictions(path: Path) -> Predictions:
         key = (one.model, one.instance_id)
         before = first.setdefault(key, one)
         if before.patch != one.patch:
+            if key not in against:
+                refused.append(_contradicted(before, one))
             against.add(key)
-            why = f"`{one.instance_id}` has another patch at {before.where}: neither is graded"
-            refused.append(Refused(where=one.where, why=why, instance_id=one.instance_id))
+            refused.append(_contradicted(one, before))
+        elif before is not one:
+            repeated += 1
     read = tuple(one for key, one in first.items() if key not in against)
-    return Predictions(read=read, refused=tuple(refused))
+    return Predictions(read=read, refused=tuple(refused), repeated=repeated)
+
+
+def _contradicted(one: Prediction, other: Prediction) -> Refused:
+    why = f"`{one.instance_id}` has another patch at {other.where}: neither is graded"
+    return Refused(where=one.where, why=why, instance_id=one.instance_id)
 
 
 def _prediction(row: Row) -> Prediction:

@@ -69,7 +69,7 @@ def _task(path: Path) -> dict[str, Any]:
 
 
 def _tests(path: Path) -> dict[str, Any]:
-    data = decode(yamlfile.read_text(path), str(path))
+    data = decode(yamlfile.read_text(path).removeprefix("\ufeff"), str(path))
     if not isinstance(data, dict):
         raise SpecError("should be an object with FAIL_TO_PASS and PASS_TO_PASS", where=str(path))
     return {key: data[key] for key in _LISTS if key in data}

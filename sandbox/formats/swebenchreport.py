@@ -1,12 +1,17 @@
 """Reports as the SWE-bench family's tools read them: one for each instance, one for a whole run."""
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from sandbox.formats.logs.causes import Cause
+
 SCHEMA_VERSION = 2
 State = Literal["resolved", "unresolved", "empty", "error", "void"]
 """`error`: its patch could not be read or applied. `void`: our world broke, and there is no verdict."""
+_LONGEST_NAME = 120
+"""In bytes: a run's name and an ending come after it."""
 _LISTS = ("FAIL_TO_PASS", "PASS_TO_PASS", "FAIL_TO_FAIL", "PASS_TO_FAIL")
 
 
@@ -30,6 +35,8 @@ class Result:
     """Was there no patch, instead of an empty one?"""
     tests: Mapping[str, Sides] = field(default_factory=dict)
     """FAIL_TO_PASS, PASS_TO_PASS → how they ended."""
+    cause: Cause | None = None
+    """What of the machine may have failed, as far as a log shows it. Advice only."""
 
     @property
     def completed(self) -> bool:
@@ -48,6 +55,9 @@ def instance_report(result: Result) -> dict[str, Any]:
     }
     if void:
         report["infra_failure_reason"] = result.why
+    elif result.cause and not result.completed:
+        report["infra_failure"] = result.cause.certain
+        report["infra_failure_reason"] = result.cause.name
     if result.completed:
         report["tests_status"] = {name: _status(result.tests.get(name)) for name in _LISTS}
     return {result.instance_id: report}
@@ -68,8 +78,8 @@ def run_report(results: Iterable[Result], instances: Collection[str]) -> dict[st
         "submitted": sorted(by_id),
         "resolved": _of(by_id, ("resolved",)),
         "unresolved": _of(by_id, ("unresolved",)),
-        "infra_failure": _of(by_id, ("void",)),
-        "ambiguous_failure": [],
+        "infra_failure": sorted([*_of(by_id, ("void",)), *_caused(by_id, certain=True)]),
+        "ambiguous_failure": _caused(by_id, certain=False),
         "error": _of(by_id, ("error", "void")),
     }
     counted = ("submitted", "completed", "resolved", "unresolved", "infra_failure",
@@ -78,7 +88,7 @@ def run_report(results: Iterable[Result], instances: Collection[str]) -> dict[st
         "total_instances": len(set(instances) | by_id.keys()),
         **{f"{name}_instances": len(ids[name]) for name in counted},
         **{f"{name}_ids": found for name, found in ids.items()},
-        "failure_reasons": {i: by_id[i].why for i in ids["error"]},
+        "failure_reasons": {i: _reason(by_id[i]) for i in sorted(by_id) if _reason(by_id[i])},
         "unstopped_instances": 0,
         "unstopped_containers": [],
         "unremoved_images": [],
@@ -90,8 +100,34 @@ def _of(results: Mapping[str, Result], states: Sequence[State]) -> list[str]:
     return sorted(i for i, r in results.items() if r.state in states)
 
 
+def _caused(results: Mapping[str, Result], *, certain: bool) -> list[str]:
+    """They stay among the unresolved and the errors."""
+    failed = [r for r in results.values() if r.state in ("unresolved", "error") and r.cause]
+    return sorted(r.instance_id for r in failed if r.cause and r.cause.certain is certain)
+
+
+def _reason(result: Result) -> str:
+    if result.state in ("error", "void"):
+        return result.cause.name if result.cause else result.why
+    return result.cause.name if result.cause and result.state == "unresolved" else ""
+
+
 def folder_name(model: str) -> str:
-    """A model's name as that of a folder: it has slashes, and may have been chosen by anybody."""
-    plain = model.replace("/", "__")
-    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-+@") else "_" for c in plain)
-    return (f"_{kept}" if kept.startswith(".") else kept)[:120] or "unnamed"
+    """A model's name as that of a folder, where the family's tools look for it: `/` is `__`.
+
+    It may have been chosen by anybody: nothing of it hides, leads elsewhere or is too long.
+    """
+    kept = "".join(c if c.isprintable() else "_" for c in model.replace("/", "__"))
+    raw = (f"_{kept}" if kept.startswith(".") else kept).encode()[:_LONGEST_NAME]
+    return raw.decode(errors="ignore").strip() or "unnamed"
+
+
+def folder_names(models: Iterable[str]) -> dict[str, str]:
+    """Of each model its own, even where two come out alike."""
+    names: dict[str, str] = {}
+    for model in models:
+        name = folder_name(model)
+        if name in names.values():
+            name = f"{name}-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
+        names[model] = name
+    return names

@@ -78,7 +78,8 @@ def _not_another_kind(row: Mapping[str, Any]) -> None:
 def _shape(row: Mapping[str, Any], name: str) -> Shape:
     if _PRO_KEYS & row.keys() or "fail_to_pass" in row:
         return "pro"
-    if _SMITH.fullmatch(name) and "test_patch" not in row:
+    # Tables that were put together have every column, and leave it empty.
+    if _SMITH.fullmatch(name) and not row.get("test_patch"):
         return "smith"
     return "5.x" if "eval_script" in row or "log_parser" in row else "4.x"
 
@@ -122,6 +123,10 @@ def _assets(value: Any) -> tuple[str, ...]:
         raise RowError(f"`image_assets` should be an object, and is {kind_of(value)}")
     found: list[str] = []
     for part in ("patch", "test_patch"):
-        for one in value.get(part) or ():
-            found += [text_of(one.get("path") if isinstance(one, dict) else one, "image_assets")]
+        listed = value.get(part) or ()
+        if not isinstance(listed, list | tuple):
+            raise RowError(f"`image_assets.{part}` should be a list, and is {kind_of(listed)}")
+        for one in listed:
+            path = one.get("path") if isinstance(one, dict) else one
+            found.append(text_of(path, f"image_assets.{part}"))
     return tuple(dict.fromkeys(path for path in found if path))

@@ -104,7 +104,7 @@ class OutFolder:
     def add(self, rollout: Rollout) -> None:
         """The submission first: a result on disk means that the rollout needs nothing more."""
         patch = self.rollout(rollout.task, rollout.attempt).path / PATCH
-        if rollout.verdict and patch.exists() and not self._manifest.graded:
+        if rollout.verdict and patch.exists():
             line = submission_line(
                 rollout.task, patch.read_bytes(), agent=rollout.agent, attempt=rollout.attempt
             )

@@ -60,4 +60,8 @@ def test_an_instance_is_imported_locked_run_graded_and_exported(
     told = json.loads((tmp_path / "entry" / "logs" / NAME / "report.json").read_text())[NAME]
     assert told["resolved"]
     assert len(told["tests_status"]["FAIL_TO_PASS"]["success"]) == 2
-    assert (tmp_path / "entry" / "trajs" / f"{NAME}.jsonl").exists()
+    traj = json.loads((tmp_path / "entry" / "trajs" / f"{NAME}.traj").read_text())
+    assert (
+        traj["info"]["submission"]
+        == (tmp_path / "oracle" / "rollouts" / NAME / "0" / "submission.patch").read_text()
+    )

@@ -254,8 +254,10 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path):
         pass
 
 
-def test_what_was_submitted_is_kept_for_grading_again(tmp_path: Path):
-    with OutFolder(tmp_path, MANIFEST) as out:
+@pytest.mark.parametrize("graded", ["", "sha256:1"])
+def test_what_was_submitted_is_kept_for_grading_again(tmp_path: Path, graded: str):
+    """Also where it was graded: of predictions, say, there is no other file in our words."""
+    with OutFolder(tmp_path, replace(MANIFEST, graded=graded)) as out:
         for record, patch in ((ended("a"), b"diff\n"), (ended("b", 1), b"\xff"), (void("c"), b"x")):
             out.rollout(record.task, record.attempt).write_patch(patch)
             out.add(record)

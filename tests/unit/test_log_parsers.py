@@ -78,6 +78,11 @@ def test_a_runner_s_output_is_read(parser: str, text: str, found: dict[str, Stat
     [
         ("pytest", "XPASS a.py::t", "a.py::t", Status.XPASS),
         ("pytest", "a.py::t FAILED [ 50%]", "a.py::t", FAILED),
+        ("pytest", "[gw12] [  3%] FAILED a.py::t[x y] ", "a.py::t[x y]", FAILED),
+        ("seaborn", "[gw0] [100%] XFAIL a.py::t", "a.py::t", Status.XFAIL),
+        ("pytest", "SUBFAIL a.py::t - assert 1", "a.py::t", FAILED),
+        ("pytest_v2", "[row] (i=1) SUBFAIL a.py::t - x", "a.py::t", FAILED),
+        ("pytest_options", "SUBFAILED[row] (i=1) a.py::t - x", "a.py::t", FAILED),
         ("seaborn", "ERROR a.py::t - x", "a.py::t", ERROR),
         ("django", "t (m.C) ... expected failure", "t (m.C)", Status.XFAIL),
         ("django", "FAIL: t (m.C)", "t (m.C)", FAILED),

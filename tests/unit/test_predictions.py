@@ -19,13 +19,22 @@ from sandbox.cli import main
 from sandbox.errors import UserError
 from sandbox.formats import yamlfile
 from sandbox.formats.swebench import read_predictions
-from sandbox.formats.swebenchreport import Result, Sides, folder_name, instance_report, run_report
+from sandbox.formats.swebenchreport import (
+    Result,
+    Sides,
+    folder_name,
+    folder_names,
+    instance_report,
+    run_report,
+)
 from sandbox.formats.taskfile import load_task
 from sandbox.model.record import Ending, FaultRecord, Rollout, VerdictRecord
 from sandbox.model.task import TaskId
+from sandbox.rollout.folder import RolloutFolder
 from sandbox.rollout.outdir import Manifest, OutFolder
 from tests.support.homes import write_home
 from tests.support.swebenchrows import ROW, write_lines
+from tests.support.toldrun import LOOKED, write_events
 
 PATCH = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n"
 TASK = TaskId("toy-1")
@@ -111,10 +120,25 @@ def test_who_says_the_same_twice_is_read_once(home: Path, data: Path):
 def test_who_says_two_things_is_graded_for_neither(home: Path, data: Path):
     found = sorted_out(home, data, a_prediction(), a_prediction(patch=""), a_prediction(model="n"))
     assert [line.agent for line in found.lines] == ["n"]
-    (answer,) = found.answers.answers
-    assert answer.where.endswith("preds.jsonl:2")
-    assert "has another patch at" in answer.why
-    assert "preds.jsonl:1: neither is graded" in answer.why
+    first, second = found.answers.answers
+    for answer, here, there in ((first, 1, 2), (second, 2, 1)):
+        assert answer.where.endswith(f"preds.jsonl:{here}")
+        assert "has another patch at" in answer.why
+        assert f"preds.jsonl:{there}: neither is graded" in answer.why
+
+
+def test_each_prediction_is_counted_in_one_place(home: Path, data: Path):
+    found = sorted_out(
+        home,
+        data,
+        a_prediction(), a_prediction(),
+        a_prediction(model="n", patch=""), a_prediction(model="n", patch=None),
+        a_prediction(model="o"), a_prediction(model="o", patch="x"), a_prediction(model="o"),
+        a_prediction(name="none-1"), 7,
+    )  # fmt: skip
+    assert found.counts == {
+        "predictions": 9, "graded": 1, "unreadable": 3, "empty": 1, "unknown": 1, "said twice": 3
+    }  # fmt: skip
 
 
 def test_a_map_by_id_is_read(tmp_path: Path):
@@ -165,7 +189,9 @@ def test_what_is_not_graded_costs_no_box_no_image_and_no_repository(
     out = tmp_path / "out"
     asked = ["grade", str(preds), "--dataset", str(data), "--out", str(out)]
     assert main([*asked, "--runtime", "none-such"]) == 0
-    assert "p.jsonl:501: empty: Toy-1: the patch is empty" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "p.jsonl:501: empty: Toy-1: the patch is empty" in said
+    assert "501 predictions: 251 empty, 250 malformed" in said
     report = json.loads((out / "m.out.json").read_text())
     assert report["total_instances"] == report["submitted_instances"] == 501
     assert report["empty_patch_instances"] == 251
@@ -283,18 +309,34 @@ def test_an_empty_patch_is_reported_as_such():
 
 @pytest.mark.parametrize(
     ("model", "folder"),
-    [("a/b", "a__b"), ("../../x", "_..__..__x"), ("", "unnamed"), ("é \0", "___")],
+    [
+        ("a/b", "a__b"),
+        ("../../x", "_..__..__x"),
+        ("", "unnamed"),
+        ("é x\0", "é x_"),
+        ("open:gpt 4 (2024)", "open:gpt 4 (2024)"),
+        ("\u202e\x1b[31m", "__[31m"),
+        ("\N{GRINNING FACE}" * 200, "\N{GRINNING FACE}" * 30),
+    ],
 )
 def test_a_model_s_name_becomes_that_of_a_folder(model: str, folder: str):
     assert folder_name(model) == folder
 
 
+def test_models_that_come_out_alike_keep_folders_apart():
+    names = folder_names(["a/b", "a__b", "x" * 150 + "1", "x" * 150 + "2"])
+    assert len({*names.values()}) == 4
+    assert names["a/b"] == "a__b"
+
+
 def test_a_leaderboard_s_entry_is_complete(home: Path, run: Path, tmp_path: Path):
     out = tmp_path / "entry"
-    (run / "rollouts" / TASK / "0" / "events.jsonl").write_text('{"seq": 1}\n')
+    folder = RolloutFolder(run / "rollouts" / TASK / "0")
+    write_events(folder, tmp_path / "told", LOOKED)
+    folder.write_patch(PATCH.encode())
     entry = Entry(name="Mine", site="https://x", model="org/good")
-    written = export_leaderboard(run, out, entry, lambda name: load_task(home, name))
-    assert [p.name for p in written] == [
+    done = export_leaderboard(run, out, entry, lambda name: load_task(home, name))
+    assert [p.name for p in done.written] == [
         "README.md", "all_preds.jsonl", "logs", "metadata.yaml", "results", "trajs"
     ]  # fmt: skip
     head = yamlfile.open_document(out / "metadata.yaml").data
@@ -304,9 +346,29 @@ def test_a_leaderboard_s_entry_is_complete(home: Path, run: Path, tmp_path: Path
     results = json.loads((out / "results" / "results.json").read_text())
     assert results["resolved"] == results["resolved_ids"] == [NAME]
     assert {p.name for p in (out / "logs" / NAME).iterdir()} == {"patch.diff", "report.json"}
-    assert (out / "trajs" / f"{NAME}.jsonl").read_text() == '{"seq": 1}\n'
+    told = json.loads((out / "trajs" / f"{NAME}.traj").read_text())
+    assert told["info"]["submission"] == PATCH
+    assert [turn["action"] for turn in told["trajectory"]] == ["ls -l", "submit"]
+    assert (dict(done.untold), done.lacks) == ({}, [])
     with pytest.raises(UserError, match="is there already, and not empty"):
         export_leaderboard(run, out, entry, lambda name: load_task(home, name))
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ("bad", "it was graded: there was no agent here"),
+        ("lazy", "it was never run: there is no rollout"),
+    ],
+)
+def test_of_what_there_is_no_trajectory_is_said(
+    home: Path, run: Path, tmp_path: Path, model: str, why: str
+):
+    out, entry = tmp_path / "entry", Entry(name="Mine", model=model)
+    done = export_leaderboard(run, out, entry, lambda name: load_task(home, name))
+    assert dict(done.untold) == {NAME: why}
+    assert f"no trajectory of 1 instances: {why}" in (out / "README.md").read_text()
+    assert list((out / "trajs").iterdir()) == []
 
 
 def test_whose_entry_it_is_has_to_be_said(home: Path, run: Path, tmp_path: Path):

@@ -13,6 +13,7 @@ from sandbox.cli import main
 from sandbox.errors import UserError
 from sandbox.formats.logs.sighting import Edition
 from sandbox.formats.swebenchinstance import Instance, Shape
+from sandbox.formats.swebenchreport import instance_report, run_report
 
 SAMPLE = Path(__file__).parents[1] / "data" / "swebench-logs"
 START, END = ">>>>> Start Test Output", ">>>>> End Test Output"
@@ -113,6 +114,53 @@ def test_a_line_forged_after_the_real_one_wins_as_published_and_not_with_us(grad
     log = graded(output(f"PASSED {WANTED}\nPASSED {KEPT}\nFAILED {WANTED} - x", 1))
     assert (log.resolved, log.ours) == (False, False)
     assert Doubt.CONTRADICTION in doubts(log)
+
+
+@pytest.mark.parametrize(
+    ("parser", "line", "test"),
+    [
+        ("pytest", "\x1b[31mFAILED\x1b[0m a.py::\x1b[1mnew\x1b[0m - x", WANTED),
+        ("gotest", "\x1b[31m--- FAIL: TestA (0.00s)\x1b[0m", "TestA"),
+        ("cargo", "test a::b ... \x1b[31mFAILED\x1b[m", "a::b"),
+        ("jest", "  \x1b[31m\N{MULTIPLICATION X}\x1b[39m adds (3 ms)", "adds"),
+    ],
+)
+def test_a_failure_in_colour_is_seen(graded, parser: str, line: str, test: str):
+    good = {"gotest": f"--- PASS: {test} (0s)", "cargo": f"test {test} ... ok", "jest": f"✓ {test}"}
+    plain = good.get(parser, f"PASSED {test}")
+    log = graded(output(f"{line}\n{plain}"), instance("4.x", (test,), (), parser))
+    assert (log.resolved, log.ours) == (True, False)
+    assert Doubt.CONTRADICTION in doubts(log)
+
+
+@pytest.mark.parametrize(
+    ("line", "cause", "kind"),
+    [
+        ("Error: Failed to launch the browser process!", "browser_launch_failed", "infra"),
+        ("xterm: cannot open display: :0", "display_unavailable", "infra"),
+        ("Killed", "out_of_memory", "infra"),
+        ("Error response from daemon: no such container", "container_unavailable", "infra"),
+        ("curl: (6) Could not resolve host: x.org", "network_unreachable", "infra"),
+        ("ModuleNotFoundError: No module named 'x'", "missing_module", "ambiguous"),
+        ("collected 0 items", "no_tests_collected", "ambiguous"),
+        ("Timeout error: 1800 seconds exceeded.", "tests_timed_out", "ambiguous"),
+    ],
+)
+def test_what_of_the_machine_may_have_failed_is_told_and_changes_no_verdict(
+    graded, line: str, cause: str, kind: str
+):
+    lost = graded(line)
+    report = instance_report(lost.result)["o__r-1"]
+    assert (report["infra_failure"], report["infra_failure_reason"]) == (kind == "infra", cause)
+    failed = graded(output(f"{line}\nFAILED {WANTED}\nPASSED {KEPT}", 1))
+    assert "infra_failure_reason" not in instance_report(failed.result)["o__r-1"]
+    for log in (lost, failed):
+        told = run_report([log.result], ["o__r-1"])
+        assert told["infra_failure_instances"] + told["ambiguous_failure_instances"] == 1
+        assert told[f"{kind}_failure_ids"] == ["o__r-1"]
+        assert told["failure_reasons"] == {"o__r-1": cause}
+        assert told["resolved_ids"] == []
+    assert graded(output(f"{line}\n{GOOD}", 0)).resolved
 
 
 def test_progress_that_contradicts_the_summary_is_seen(graded):
@@ -247,7 +295,7 @@ def folder_of(tmp_path: Path) -> tuple[Path, Path]:
         "run/model/o__r-1/test_output.txt": output(GOOD),
         "o__r-2.gpt-4.1.eval.log": output("FAILED a.py::new - x"),
         "o__r-3.log": output(GOOD),
-        "again/o__r-3.log": output(GOOD),
+        "o__r-3.txt": output(GOOD),
         "o__other-9.m.eval.log": output(GOOD),
         "run/model/o__r-1/run_instance.log": "not a log of tests",
     }.items():
@@ -287,7 +335,8 @@ def test_the_command_prints_verdicts_and_says_what_it_did_not_grade(tmp_path: Pa
     assert [row["resolved"] for row in rows] == [True, False, False]
     assert summary["summary"] == {"logs": 3, "resolved": 1, "ours": 1, "missing": 0}
     assert "more than one log" in printed.err
-    assert main(["grade", "--logs", str(SAMPLE / "logs"), "--dataset", str(data)]) == 0
+    assert main(["grade", "--logs", str(SAMPLE / "logs"), "--dataset", str(data)]) == 2
+    assert "no instance of the data set has this name" in capsys.readouterr().err
     assert main(["grade", "--logs", str(logs)]) == 2
 
 

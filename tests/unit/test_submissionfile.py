@@ -73,6 +73,13 @@ def test_without_a_suite_nothing_is_missing_and_every_task_is_known(tmp_path: Pa
     assert not looked_at(tmp_path, lines({"task": "nowhere"}), None).good
 
 
+def test_who_offers_predictions_is_told_who_reads_them(tmp_path: Path):
+    row: dict[str, object] = {"instance_id": "a-1", "model_patch": PATCH, "model_name_or_path": "m"}
+    (problem,) = looked_at(tmp_path, lines(row), None).problems
+    assert problem.message.startswith("unknown key `instance_id`")
+    assert "grade FILE --dataset DATA" in problem.hint
+
+
 @pytest.mark.parametrize("text", ["", "\n\r\n \n"])
 def test_an_empty_file_is_not_good(tmp_path: Path, text: str):
     assert said(looked_at(tmp_path, text, None), tmp_path) == [": there is no submission in it"]

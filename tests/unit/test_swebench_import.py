@@ -9,12 +9,13 @@ import pytest
 
 from sandbox.adapters.swebench import Shelf, import_dataset
 from sandbox.adapters.swebenchrules import task_id
+from sandbox.cli import main
 from sandbox.formats.digest import folder_entries
 from sandbox.formats.patch import parse
 from sandbox.formats.patchapply import outcome
 from sandbox.formats.taskfile import TASK_ID
 from sandbox.runtime.supplies import Depot
-from tests.support.gits import commit, git
+from tests.support.gits import commit, git, text
 from tests.support.imports import a_shelf, imported, made, refused
 from tests.support.swebenchrows import (
     FILES,
@@ -28,6 +29,7 @@ from tests.support.swebenchrows import (
     a_row,
     diff,
     write,
+    write_lines,
 )
 
 
@@ -137,6 +139,32 @@ def test_of_swe_smith_the_bug_is_put_in_and_its_reverse_is_the_solution(shelf: S
     assert [e.data for e in solved.files] == [SOLVED["lib.py"].encode()]
 
 
+@pytest.mark.parametrize("when", ["yesterday", "1970-01-01", "9999-01-01T00:00:00Z"])
+def test_a_date_that_no_clock_can_have_is_told(shelf: Shelf, clone: Path, when: str):
+    one, task = made(shelf, a_row(clone, created_at=when))
+    assert any(note.startswith(f"`created_at` is {when!r}") for note in one.notes)
+    assert task.clock.at
+
+
+@pytest.mark.parametrize("of", ["the project", "the mirror"])
+def test_of_swe_smith_the_commit_need_not_be_said(shelf: Shelf, clone: Path, of: str):
+    write(clone, {"lib.py": SOLVED["lib.py"], "tests/test_lib.py": TESTED})
+    commit(clone)
+    right = text(clone, "rev-parse", "HEAD")
+    if of == "the project":  # which went on
+        write(clone, {"lib.py": "x = 1\n"})
+        commit(clone)
+        git(clone, "reset", "--quiet", "--hard", "HEAD~")
+    shas = {"the project": right[:8], "the mirror": "0123abcd"}
+    row = a_row(clone, instance_id=f"tester__lib.{shas[of]}.func_basic__1", repo="tester/lib")
+    row |= {"patch": diff(clone, {"lib.py": FILES["lib.py"]}), "test_patch": None}
+    if of == "the project":
+        git(clone, "reset", "--quiet", "--hard", "ORIG_HEAD")
+    del row["base_commit"]
+    one, _ = made(shelf, row)
+    assert f"`base_commit` is not said: {right[:12]}" in one.notes[0]
+
+
 def test_of_pro_the_folder_is_its_own(shelf: Shelf, clone: Path):
     row = a_row(clone)
     row |= {"fail_to_pass": str([*json.loads(row.pop("FAIL_TO_PASS"))]), "pass_to_pass": "[]"}
@@ -200,9 +228,15 @@ def test_carriage_returns_are_part_of_a_file(shelf: Shelf, clone: Path):
         ({"FAIL_TO_PASS": "[]", "split": "deprecated"}, "(its split is `deprecated`)"),
         ({"FAIL_TO_PASS": '["test_x (app.tests.X)"]'}, "its tests are run by unittest, or"),
         ({"FAIL_TO_PASS": '["draws a chart"]', "log_parser": "karma"}, "by what `karma` reads"),
+        ({"FAIL_TO_PASS": '["test_x"]', "repo": "sympy/sympy"}, "run by sympy's own runner"),
+        ({"FAIL_TO_PASS": '["It is so"]', "repo": "django/django"}, "run by Django's own runner"),
+        ({"FAIL_TO_PASS": "['TestX']", "repo_language": "go"}, "are run by `go test` (Go)"),
+        ({"FAIL_TO_PASS": "['a | b']", "repo_language": "js"}, "run by a runner of JavaScript"),
+        ({"FAIL_TO_PASS": "['a | b']", "repo_language": "ts"}, "run by a runner of TypeScript"),
+        ({"FAIL_TO_PASS": "['a | b']", "repo_language": "zig"}, "run by a runner for zig"),
         ({"FAIL_TO_PASS": '["tests/test_lib.py::x[a"]'}, "was cut at a space"),
         ({"FAIL_TO_PASS": '["tests/none.py::test_x"]'}, "its file is not there"),
-        ({"image_assets": {"test_patch": [{"path": "a.png"}]}}, "only a link tells of: a.png"),
+        ({"image_assets": {"test_patch": [{"path": "a.png"}]}}, "that its patches do not hold: a.png"),
         (
             {"patch": "--- a/lib.py\n+++ b/lib.py\n@@ -1 +1 @@\n-x\n+y\n"},
             "`patch` does not apply to `base_commit`: patch:3:",
@@ -225,7 +259,8 @@ def test_carriage_returns_are_part_of_a_file(shelf: Shelf, clone: Path):
 def test_what_cannot_run_here_is_told_with_its_reason(
     shelf: Shelf, clone: Path, change: dict[str, Any], why: str
 ):
-    one = refused(shelf, a_row(clone, **change))
+    pro = {"dockerhub_tag": "x"} if "repo_language" in change else {}
+    one = refused(shelf, a_row(clone, **pro, **change))
     assert one.name == "tester__lib-1"
     assert why in "; ".join(one.reasons)
 
@@ -252,6 +287,19 @@ def test_a_worktree_and_a_bare_clone_will_both_do(shelf: Shelf, clone: Path, tmp
     git(tmp_path, "clone", "--quiet", "--bare", str(clone), str(bare))
     report = imported(shelf, row, row | {"instance_id": "b-1", "repo": "x/bare"})
     assert len(report.converted) == 2
+
+
+def test_what_cannot_be_read_is_exit_code_2_with_file_and_line(
+    clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """What only cannot run here is none of the data's faults."""
+    good, bad = ROW, ROW | {"instance_id": "psf__requests-2", "FAIL_TO_PASS": 7}
+    out, data = ["--out", str(tmp_path / "home")], tmp_path / "data.jsonl"
+    for rows, status in (((good,), 0), ((good, bad), 2)):
+        write_lines(data, *rows)
+        assert main(["import", "swebench", str(data), *out]) == status
+    assert f"{data}:2: psf__requests-2: not read" in capsys.readouterr().out
+    assert main(["import", "swebench", str(data), *out, "--json"]) == 2
 
 
 def test_data_sets_of_hundreds_are_told_row_by_row(shelf: Shelf, tmp_path: Path):

@@ -28,6 +28,12 @@ FILES: list[tuple[str, bytes, str]] = [
     ("a list of Latin-1", b'[{"instance_id": "caf\xe9"}]', "not UTF-8 text"),
     ("brackets without end", b"[" * 100_000, "nested too deeply"),
     ("two lists", b"[]\n[]\n", "not valid JSON: Extra data"),
+    ("a list of nothing", b"[]", "there is nothing in it"),
+    ("a map of nothing", b"{}\n", "there is nothing in it"),
+    ("objects over many lines", b'{\n "a": 1\n}\n{\n "a": 2\n}\n', "4: not valid JSON: Extra data"),
+    ("gzip", b"\x1f\x8b\x08\x00", "gzip is not read here"),
+    ("zip", b"PK\x03\x04", "zip is not read here"),
+    ("zstd", b"\x28\xb5\x2f\xfd\x00", "zstd is not read here"),
 ]
 LINES: list[tuple[str, bytes, str]] = [
     ("a cut line", b'{"instance_id": "a', "not valid JSON"),
@@ -71,6 +77,18 @@ ROWS: list[tuple[str, dict[str, Any], str]] = [
     ("lists in lists", {"FAIL_TO_PASS": "[" * 100_000}, "`FAIL_TO_PASS` is no JSON list"),
     ("a version that is a list", {"version": []}, "`version` should be text, and is a list"),
     ("assets that are a list", {"image_assets": [1]}, "`image_assets` should be an object"),
+    (
+        "assets by number",
+        {"image_assets": {"patch": 5}},
+        "`image_assets.patch` should be a list, and",
+    ),
+    (
+        "assets that are text",
+        {"image_assets": '{"test_patch": "a.png"}'},
+        "should be a list, and is text",
+    ),
+    ("a table by columns", {"instance_id": ["a", "b"]}, "a table by columns: write it by rows"),
+    ("a table of pandas", {"instance_id": {"0": "a"}}, "a table by columns: write it by rows"),
     ("assets that are no JSON", {"image_assets": "{"}, "`image_assets` is text, and no JSON"),
     ("another data set", {"fix_patch": "x"}, "a row of Multi-SWE-bench"),
     ("yet another data set", {"expected_output_json": "{}"}, "a row of R2E-Gym"),
@@ -215,6 +233,14 @@ def test_what_is_no_list_of_texts_in_python_is_refused(tmp_path: Path):
         row = PRO | {"fail_to_pass": text}
         (bad,) = read_dataset(write_lines(tmp_path / "d.jsonl", row)).refused
         assert "no JSON list nor a Python literal" in bad.why
+
+
+def test_what_is_packed_says_how_it_is_unpacked(tmp_path: Path):
+    path = tmp_path / "lite.jsonl.gz"
+    path.write_bytes(b"\x1f\x8b\x08\x00")
+    with pytest.raises(SpecError) as caught:
+        read_dataset(path)
+    assert caught.value.hint == "gunzip -k lite.jsonl.gz"
 
 
 def test_half_a_character_in_a_line_is_refused(tmp_path: Path):

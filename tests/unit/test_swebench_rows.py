@@ -64,6 +64,12 @@ def test_a_row_of_swe_smith_tells_the_bug_and_not_its_solution(file: Path):
     assert one.image == SMITH["image_name"]
 
 
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_a_row_of_swe_smith_may_have_the_empty_columns_of_others(file: Path, nothing: object):
+    one = only(write_lines(file, SMITH | {"test_patch": nothing, "version": nothing}))
+    assert one.inverted, "its patch still brings the bug"
+
+
 def test_a_row_of_swe_smith_may_leave_out_its_repository(file: Path):
     row = {key: value for key, value in SMITH.items() if key != "repo"}
     assert only(write_lines(file, row)).repo == "oauthlib/oauthlib"
@@ -89,7 +95,7 @@ def test_a_folder_of_tasks_is_read_file_by_file(tmp_path: Path):
     (folder / "test_assets" / "test" / "fixtures" / "a.png").write_bytes(b"\x89PNG")
     texts = {
         "task.yaml": TASK_YAML,
-        "tests.json": '{"FAIL_TO_PASS": ["a b"], "PASS_TO_PASS": []}',
+        "tests.json": '\ufeff{"FAIL_TO_PASS": ["a b"], "PASS_TO_PASS": []}',
         "problem_statement.md": "It fails.\r\n",
         "gold.patch": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\r\n+b\r\n",
         "test.patch": "",
@@ -125,6 +131,21 @@ def test_lines_are_read_whatever_they_are_called(tmp_path: Path, name: str, end:
     rows = [json.dumps(row) + end for row in (ROW, ROW | {"instance_id": "x-2"})]
     path.write_bytes(head + "".join(rows).encode())
     assert [i.instance_id for i in read_instances(path)] == ["psf__requests-1", "x-2"]
+
+
+def test_one_map_over_many_lines_is_read_whatever_it_is_called(file: Path):
+    file.write_text(json.dumps({ROW["instance_id"]: ROW}, indent=1))
+    assert only(file).instance_id == ROW["instance_id"]
+    file.write_text(json.dumps(ROW, indent=1))
+    assert only(file).instance_id == ROW["instance_id"]
+
+
+def test_in_a_map_the_id_need_not_be_said_again(file: Path):
+    row = {key: value for key, value in ROW.items() if key != "instance_id"}
+    file.write_text(json.dumps({"a-1": row, "b-1": ROW}))
+    found = read_dataset(file)
+    assert [one.instance_id for one in found.instances] == ["a-1"]
+    assert found.refused[0].why == "`instance_id` is 'psf__requests-1', and it stands under 'b-1'"
 
 
 def test_one_bad_row_does_not_hide_the_others(file: Path):

@@ -1,9 +1,11 @@
 """The logs of a folder, as the harnesses name them, and files of results beside them."""
 
 import os
+import re
 import stat
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from sandbox.errors import UserError
@@ -12,6 +14,10 @@ MOST_BYTES = 32 << 20
 _TEST_OUTPUT = "test_output.txt"
 _ENDS = (".eval.log", ".log", ".txt")
 _RESULTS = ("junit.xml", "ctrf.json", "results.json", "output.json")
+_RESULTS_OF_ONE = ("TEST-*.xml", "*_output.json")
+"""A report for each class, as Maven and Gradle write them; of SWE-bench Pro, one for each model."""
+_PACKED = (".gz", ".xz", ".bz2", ".zst", ".zip")
+_LIKE_AN_ID = re.compile(r"[A-Za-z0-9_.+-]+__[A-Za-z0-9_.+-]+-\d+")
 _DEEPEST, _MOST_FILES = 8, 200_000
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -22,6 +28,8 @@ class SavedLog:
     path: Path | None
     """None: there are results, and no log."""
     results: tuple[Path, ...] = ()
+    run: str = ""
+    """Folder and model by which it is told from other logs of the instance; empty if there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,41 +51,58 @@ class TooLarge(ValueError):
     """The file is larger than anything that tests have a reason to print."""
 
 
+_Key = tuple[str, str]
+"""Instance, run."""
+
+
 def find_logs(folder: Path, ids: Collection[str]) -> Found:
     """Raises UserError for what is no folder.
 
     A log is `<id>/test_output.txt` at any depth, `<id>.<model>.eval.log` or `<id>.log`; results
-    are junit.xml, ctrf.json and results.json, in the folder of the id or after it: `<id>.junit.xml`.
+    are junit.xml, ctrf.json and results.json, below the folder of the id or after it: `<id>.junit.xml`.
     """
     if not folder.is_dir():
         raise UserError(f"{folder} is no folder", hint="--logs DIR, with a log for each instance")
-    logs: dict[str, list[Path]] = {}
-    results: dict[str, list[Path]] = {}
+    logs: dict[_Key, list[Path]] = {}
+    results: dict[_Key, list[Path]] = {}
     odd: list[Odd] = []
     for path in _files(folder):
-        name = _whose(path, ids)
-        if name is None:
-            if _is_of_unknown(path):
-                odd.append(Odd(where=str(path), why="no instance of the data set has this name"))
+        key = _whose(path, folder, ids)
+        if key is None:
+            if why := _why_odd(path, ids):
+                odd.append(Odd(where=str(path), why=why))
         elif _is_results(path):
-            results.setdefault(name, []).append(path)
-        elif path.name == _TEST_OUTPUT or path.name.endswith(_ENDS):
-            logs.setdefault(name, []).append(path)
-    for name in [n for n, paths in logs.items() if len(paths) > 1]:
-        why = "there is more than one log of it: " + ", ".join(str(p) for p in logs[name])
-        odd.append(Odd(where=str(folder), why=why, instance_id=name))
-        del logs[name]
-        results.pop(name, None)
-    names = sorted({*logs, *results})
-    return Found(
-        logs=tuple(_saved(name, logs, results) for name in names),
-        odd=tuple(odd),
-    )
+            results.setdefault(key, []).append(path)
+        else:
+            logs.setdefault(key, []).append(path)
+    results = _beside(logs, results)
+    for key in [k for k, paths in logs.items() if len(paths) > 1]:
+        why = "there is more than one log of it: " + ", ".join(str(p) for p in logs[key])
+        odd.append(Odd(where=str(folder), why=why, instance_id=key[0]))
+        del logs[key]
+        results.pop(key, None)
+    found = [_saved(key, logs, results) for key in sorted({*logs, *results})]
+    if len({log.instance_id for log in found}) == len(found):
+        found = [replace(log, run="") for log in found]
+    return Found(logs=tuple(found), odd=tuple(odd))
 
 
-def _saved(name: str, logs: dict[str, list[Path]], results: dict[str, list[Path]]) -> SavedLog:
-    path = logs.get(name, [None])[0]
-    return SavedLog(instance_id=name, path=path, results=tuple(results.get(name, ())))
+def _saved(key: _Key, logs: dict[_Key, list[Path]], results: dict[_Key, list[Path]]) -> SavedLog:
+    path = logs.get(key, [None])[0]
+    return SavedLog(instance_id=key[0], run=key[1], path=path, results=tuple(results.get(key, ())))
+
+
+def _beside(
+    logs: dict[_Key, list[Path]], results: dict[_Key, list[Path]]
+) -> dict[_Key, list[Path]]:
+    """Results are those of the only log that there is of the instance; without a log, of a model."""
+    found: dict[_Key, list[Path]] = {}
+    for key, paths in results.items():
+        of_log = [k for k in logs if k[0] == key[0]]
+        others = of_log or [k for k in results if k[0] == key[0] and k[1].startswith(key[1])]
+        others = [k for k in others if k != key] if key not in logs else [key]
+        found.setdefault(others[0] if len(others) == 1 else key, []).extend(paths)
+    return found
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -99,26 +124,47 @@ def _fail(error: OSError) -> None:
     raise UserError(f"{error.filename}: cannot be read: {error.strerror}")
 
 
-def _whose(path: Path, ids: Collection[str]) -> str | None:
-    """The instance whose id the folder or the file has; of several that fit, the longest."""
-    if path.name == _TEST_OUTPUT or path.name in _RESULTS:
-        return path.parent.name if path.parent.name in ids else None
-    if not path.name.endswith((*_ENDS, *_RESULTS)):
-        return None
-    stem = path.name
+def _whose(path: Path, folder: Path, ids: Collection[str]) -> _Key | None:
+    """The instance whose id a folder or the file has, and the run: what stands around that id."""
+    above = (folder.name, *path.relative_to(folder).parts[:-1])
+    if path.name == _TEST_OUTPUT:
+        return (above[-1], "/".join(above[1:-1])) if above[-1] in ids else None
+    if _is_results(path):
+        for depth in range(len(above) - 1, -1, -1):
+            if above[depth] in ids:
+                model = path.name.removesuffix("output.json").rstrip("_")
+                model = model if fnmatchcase(path.name, "*_output.json") else ""
+                return above[depth], "/".join(filter(None, (*above[1:depth], model)))
+    return _by_its_name(path, above, ids)
+
+
+def _by_its_name(path: Path, above: tuple[str, ...], ids: Collection[str]) -> _Key | None:
+    """Of several ids that a name begins with, the longest."""
+    end = next((end for end in (*_ENDS, *_RESULTS) if path.name.endswith(end)), None)
+    stem = path.name if end else ""
     while "." in stem:
         stem = stem.rpartition(".")[0]
         if stem in ids:
-            return stem
+            model = path.name.removesuffix(end or "")[len(stem) :].strip(".")
+            return stem, "/".join(filter(None, (*above[1:], model)))
     return None
 
 
 def _is_results(path: Path) -> bool:
-    return path.name.endswith(_RESULTS)
+    return path.name.endswith(_RESULTS) or any(fnmatchcase(path.name, p) for p in _RESULTS_OF_ONE)
 
 
-def _is_of_unknown(path: Path) -> bool:
-    return path.name == _TEST_OUTPUT or path.name.endswith(".eval.log")
+def _why_odd(path: Path, ids: Collection[str]) -> str:
+    """Why it is not graded, though it has the name of a log; empty if it has not."""
+    name = path.name
+    if name.endswith(_PACKED):
+        plain = path.with_suffix("")
+        known = _whose(plain, path.parent, ids) or _why_odd(plain, ids)
+        return "it is packed: unpack it first" if known else ""
+    of_another = name.endswith(_ENDS) and _LIKE_AN_ID.fullmatch(path.stem)
+    if name == _TEST_OUTPUT or name.endswith(".eval.log") or of_another:
+        return "no instance of the data set has this name"
+    return ""
 
 
 def read_file(path: Path) -> bytes:
@@ -134,7 +180,3 @@ def read_file(path: Path) -> bytes:
     if len(raw) > MOST_BYTES:
         raise TooLarge(f"{path.name} is larger than {MOST_BYTES >> 20} MiB")
     return raw
-
-
-def read_files(paths: Iterable[Path]) -> list[bytes]:
-    return [read_file(path) for path in paths]

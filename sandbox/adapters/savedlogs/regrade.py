@@ -1,6 +1,6 @@
 """A saved log becomes a verdict: no box, no image, nothing but the text and the data set."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +11,6 @@ from sandbox.adapters.savedlogs.folder import (
     TooLarge,
     find_logs,
     read_file,
-    read_files,
 )
 from sandbox.adapters.savedlogs.reading import Asked, Reading, read, renamed
 from sandbox.adapters.savedlogs.region import Region, edition_of, region_of, suite_ran
@@ -19,13 +18,16 @@ from sandbox.adapters.savedlogs.rule import Decision, Expected, decide, decide_r
 from sandbox.errors import UserError
 from sandbox.formats import jsonfile
 from sandbox.formats.logs import structured
-from sandbox.formats.logs.sighting import Edition, Parser, Setting, UnreadableLog
+from sandbox.formats.logs.browser import ANSI
+from sandbox.formats.logs.causes import cause_of
+from sandbox.formats.logs.sighting import Edition, Parser, Setting, Sighting, UnreadableLog
 from sandbox.formats.logs.table import PARSERS, PYTHON, parser_name
 from sandbox.formats.swebench import Instance, Refused, read_dataset
-from sandbox.formats.swebenchreport import Result, instance_report, run_report
+from sandbox.formats.swebenchreport import Result, folder_names, instance_report, run_report
 
 _FAIL_ONLY = ("chartjs/chart.js", "processing/p5.js", "markedjs/marked")
 """Of whose logs 3.x and 4.x read failures only; later data sets say it themselves."""
+_UNREADABLE = (TooLarge, UnreadableLog, UserError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,8 @@ class Regraded:
     edition: str = ""
     parser: str = ""
     resolution: str = "no"
+    run: str = ""
+    """Which log of the instance, where there are several."""
     flags: tuple[Flag, ...] = ()
 
     @property
@@ -56,6 +60,8 @@ class RegradedAll:
     """Rows of the data set that could not be read."""
     missing: tuple[str, ...]
     """Instances without a log."""
+    instances: tuple[str, ...] = ()
+    """All that the data set has."""
 
 
 def regrade_all(folder: Path, dataset: Path, edition: Edition | None = None) -> RegradedAll:
@@ -73,6 +79,7 @@ def regrade_all(folder: Path, dataset: Path, edition: Edition | None = None) -> 
         odd=found.odd,
         refused=data.refused,
         missing=tuple(i for i in instances if i not in seen),
+        instances=tuple(instances),
     )
 
 
@@ -90,14 +97,21 @@ def regrade(log: SavedLog, instance: Instance, edition: Edition | None = None) -
         language=instance.language or ("python" if instance.shape == "smith" else ""),
     )
     failed = Result(instance_id=instance.instance_id, state="error")
-    graded = Regraded(instance_id=instance.instance_id, result=failed, parser=name or "")
+    graded = Regraded(
+        instance_id=instance.instance_id, result=failed, parser=name or "", run=log.run
+    )
+    by_text = None
     try:
         by_text = _by_text(graded, log.path, instance, expected, edition) if log.path else None
+    except _UNREADABLE as e:
         if not log.results:
-            return by_text or graded
-        return _by_results(graded, read_files(log.results), instance, expected, by_text)
-    except (TooLarge, UnreadableLog, UserError) as e:
+            return replace(graded, result=replace(failed, why=str(e)))
+    try:
+        if log.results:
+            return _by_results(graded, log.results, instance, expected, by_text)
+    except _UNREADABLE as e:
         return replace(graded, result=replace(failed, why=str(e)))
+    return by_text or graded
 
 
 def _by_text(
@@ -108,18 +122,21 @@ def _by_text(
             f"nobody knows how to read the log: of `{instance.log_parser or instance.repo}`"
         )
     text, flags = _decoded(read_file(path))
+    published = _lines_as_published(text)
+    failed = replace(graded.result, cause=cause_of(published))
+    graded = replace(graded, result=failed)
     fifth = instance.shape in ("5.x", "repository")
     edition = edition or edition_of(text, fifth=fifth, python=graded.parser in PYTHON)
     setting = Setting(edition=edition, instance=instance.instance_id, version=instance.version)
     graded = replace(graded, edition=edition.value)
-    region = region_of(_lines_as_published(text), edition)
+    region = region_of(published, edition)
     reading = Reading()
     if not region.why_not:
         reading, region = _read(region, PARSERS[graded.parser], setting, expected.asked)
         flags += _of_characters(text, reading, graded.parser, setting, expected)
     flags += region.flags
     if region.why_not:
-        failed = replace(graded.result, why=region.why_not)
+        failed = replace(failed, why=region.why_not)
         return replace(graded, result=failed, flags=tuple(flags))
     decision = decide(reading, expected, edition)
     doubted = any(f.doubt in (Doubt.MARKERS, Doubt.EXIT_CODE) for f in flags)
@@ -129,9 +146,9 @@ def _by_text(
 def _read(region: Region, parser: Parser, setting: Setting, asked: Asked) -> tuple[Reading, Region]:
     """Also, as the edition has it: no results between the marks, and what the exit code says."""
     flags = list(region.flags)
-    reading = read(parser(region.text, setting), asked)
+    reading = read(_sightings(region.text, parser, setting), asked)
     if reading.empty and region.fallback:
-        reading = read(parser(region.fallback, setting), asked)
+        reading = read(_sightings(region.fallback, parser, setting), asked)
         flags += [] if reading.empty else [Flag(doubt=Doubt.OUTSIDE)]
     why_not = ""
     if region.exit_code and not reading.empty and not reading.fails:
@@ -143,15 +160,23 @@ def _read(region: Region, parser: Parser, setting: Setting, asked: Asked) -> tup
     return reading, replace(region, why_not=why_not, flags=tuple(flags))
 
 
+def _sightings(text: str, parser: Parser, setting: Setting) -> Iterator[Sighting]:
+    """Also what only stands there once colours are taken away: published rules pass over much of it."""
+    yield from parser(text, setting)
+    if "\x1b" in text:
+        for one in parser(ANSI.sub("", text), setting):
+            yield replace(one, counted=False)
+
+
 def _by_results(
     graded: Regraded,
-    files: Iterable[bytes],
+    files: Iterable[Path],
     instance: Instance,
     expected: Expected,
     by_text: Regraded | None,
 ) -> Regraded:
     """What a program wrote for programs wins over what it printed."""
-    found = [one for raw in files for one in structured.read(raw)]
+    found = [one for path in files for one in _results(path)]
     reading = read(renamed(found, expected.asked), expected.asked)
     # Of a test that was run again, the report has both ends: the worse one stays.
     reading.last = {t: replace(one, status=reading.worst[t]) for t, one in reading.last.items()}
@@ -160,6 +185,13 @@ def _by_results(
     if by_text and by_text.resolved != verdict.resolved:
         verdict = replace(verdict, flags=(*verdict.flags, Flag(doubt=Doubt.STRUCTURED)))
     return replace(verdict, edition="results")
+
+
+def _results(path: Path) -> list[Sighting]:
+    try:
+        return structured.read(read_file(path))
+    except UnreadableLog as e:
+        raise UnreadableLog(f"{path.name}: {e}") from None
 
 
 def _verdict(graded: Regraded, decision: Decision, flags: list[Flag], *, ours: bool) -> Regraded:
@@ -172,6 +204,7 @@ def _verdict(graded: Regraded, decision: Decision, flags: list[Flag], *, ours: b
             state="resolved" if full else "unresolved",
             why=_why(failing),
             tests=decision.tests,
+            cause=graded.result.cause,
         ),
         ours=ours,
         resolution=decision.resolution,
@@ -209,12 +242,23 @@ def _of_characters(
 
 
 def write_reports(found: RegradedAll, out: Path) -> Path:
-    """<id>/report.json for each, and report.json of all; returns that one."""
-    results = [log.result for log in found.logs]
+    """<id>/report.json for each, and report.json of all; returns that one.
+
+    Where an instance has several logs, that much in a folder for each run; returns what they lie in.
+    """
+    names = folder_names(sorted({log.run for log in found.logs}))
+    if len(names) < 2:
+        return _write_run(found.logs, found, out)
+    for run, name in names.items():
+        _write_run([log for log in found.logs if log.run == run], found, out / name)
+    return out
+
+
+def _write_run(logs: Iterable[Regraded], found: RegradedAll, out: Path) -> Path:
+    results = [log.result for log in logs]
     for result in results:
         _write(out / result.instance_id / "report.json", instance_report(result))
-    ids = [*found.missing, *(result.instance_id for result in results)]
-    _write(out / "report.json", run_report(results, ids))
+    _write(out / "report.json", run_report(results, found.instances))
     return out / "report.json"
 
 

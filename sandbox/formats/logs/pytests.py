@@ -22,6 +22,10 @@ _COLOUR = re.compile(r"\[\d+m")
 _CONTROLS = dict.fromkeys(range(1, 32))
 _COUNT = re.compile(r"\[\d+\]")
 _PERCENT = "%]"
+_WORKER = re.compile(r"\[gw\d+\] \[ *\d+%\] ([A-Z]+) (?=\S)")
+"""As pytest-xdist has it: which worker, how far, what came of which test."""
+_SUBTEST = re.compile(r"SUBFAIL(?:ED)?\b.*? (\S+\.py::\S+)")
+"""A part of a test failed, and the test itself may be told as passed. Looked for once in a line."""
 
 
 def words(setting: Setting) -> tuple[str, ...]:
@@ -123,12 +127,20 @@ def _without_folders(test: str) -> str:
 
 
 def _asides(line: str, setting: Setting) -> Iterator[Sighting]:
-    """XPASS and, in old editions, XFAIL; and the progress of `-v`, which says it as it happens."""
+    """XPASS and, in old editions, XFAIL; subtests; and progress, which says it as it happens."""
     if line.startswith("XPASS ") or (line.startswith("XFAIL ") and "XFAIL" not in words(setting)):
         parts = line.split(maxsplit=2)
         if len(parts) > 1:
             yield aside(parts[1], Status(parts[0]))
+    elif (at := line.find("SUBFAIL")) >= 0 and (found := _SUBTEST.match(line, at)):
+        yield aside(found[1], Status.FAILED)
+    elif line.startswith("[gw") and (found := _WORKER.match(line)):
+        yield from _in_progress(line[found.end() :].rstrip(" "), found[1])
     elif line.endswith(_PERCENT) and "::" in line:
         name, _, word = line[: line.rfind("[")].rstrip().rpartition(" ")
-        if word in (*_FIVE, "XPASS") and name:
-            yield aside(name, Status(word))
+        yield from _in_progress(name, word)
+
+
+def _in_progress(name: str, word: str) -> Iterator[Sighting]:
+    if word in (*_FIVE, "XPASS") and name:
+        yield aside(name, Status(word))

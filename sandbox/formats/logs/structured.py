@@ -153,10 +153,11 @@ _UNITTEST = re.compile(r"(\w+) \(([\w.]+)\)")
 
 
 def dotted(test: str) -> str:
-    """One way to write what pytest, unittest and JUnit write in three: `a.b.Class.test[x]`."""
+    """One way to write what pytest, unittest, Maven and JUnit write in four: `a.b.Class.test[x]`."""
     if found := _UNITTEST.fullmatch(test):
         name, above = found.groups()
         return above if above.endswith(f".{name}") else f"{above}.{name}"
     path, sign, parameters = test.partition("[")
-    path = path.replace(".py::", ".").replace("::", ".").replace(" > ", ".").replace("/", ".")
+    path = path.replace(".py::", ".").replace("::", ".").replace(" > ", ".")
+    path = path.replace("/", ".").replace("#", ".")
     return path + sign + parameters

@@ -169,9 +169,8 @@ _BY_REPOSITORY = {
 
 _BY_LANGUAGE = {
     "python": "pytest",
-    "javascript": "jest",
-    "typescript": "jest",
-    "go": "gotest",
+    **dict.fromkeys(("javascript", "js", "typescript", "ts"), "jest"),
+    **dict.fromkeys(("go", "golang"), "gotest"),
     "rust": "cargo",
     "java": "maven",
     "kotlin": "gradle_custom",

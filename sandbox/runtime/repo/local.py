@@ -20,6 +20,15 @@ class LocalRepo:
         if not (self._git / "objects").is_dir():
             raise UserError(f"{path} is no git repository", hint="git clone --mirror makes one")
 
+    def commit(self, *names: str) -> str:
+        """The first of these that is a commit here, in full. Raises UserError."""
+        for name in names:
+            try:
+                return git_text(self._git, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+            except Fault:
+                continue
+        raise UserError(f"{self.path} has no commit {' or '.join(names)}")
+
     def at(self, commit: str) -> "Snapshot":
         """Raises UserError when it has no such commit."""
         try:
