@@ -12,7 +12,7 @@ from sandbox.model.task import CheckSpec, Digest, VerifierSpec
 from sandbox.model.verdict import CheckReport, Evidence, Outcome, Ran, Seen
 from tests.support.homes import a_task
 
-NAMES = [f"t.py::test_{n}" for n in range(12)]
+NAMES = [f"t.py::test_{n}" for n in range(24)]
 CANARIES = Canaries(
     bundle=Digest("sha256:" + "0" * 64),
     units=tuple(
@@ -67,7 +67,7 @@ def test_boxes_that_agree_who_is_who_gain_next_to_nothing(spec: VerifierSpec):
 
 @pytest.mark.parametrize("alone", [0, 1, 2])
 def test_a_wrong_answer_that_a_canary_expects_costs_nothing_else(spec: VerifierSpec, alone: int):
-    wrong, right = set(NAMES[:6]), set(NAMES[6:])
+    wrong, right = set(NAMES[:12]), set(NAMES[12:])
     meets = set(NAMES[:alone])
     evidence = Evidence(
         ran=Ran.FINISHED,
