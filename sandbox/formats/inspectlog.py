@@ -84,14 +84,14 @@ def _sample(told: Trajectory) -> _Plain:
         "completed_at": told.at(r.seconds.get("total", 0.0)),
         "total_time": r.seconds.get("total"),
         "model_usage": _usage(told),
-        "turn_count": r.steps,
+        "turn_count": told.steps,
         "uuid": told.name,
     }
     if r.fault:
         sample["error"] = {"message": r.fault.message, "traceback": "", "traceback_ansi": ""}
     match r.ending:
         case Ending.TURNS:
-            sample["limit"] = {"type": "turn", "limit": float(r.steps)}
+            sample["limit"] = {"type": "turn", "limit": float(told.steps)}
         case Ending.WALL_TIME:
             sample["limit"] = {"type": "time", "limit": r.seconds.get("agent", 0.0)}
         case _:

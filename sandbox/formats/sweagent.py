@@ -179,7 +179,7 @@ def _mini_said(told: Trajectory, turn: Turn) -> dict[str, Any]:
     model = turn.model or ModelCall()
     extra: dict[str, Any] = {
         "actions": [{"command": command(turn), "tool_call_id": call_id(turn)}],
-        "cost": model.cost_usd,
+        **({} if model.cost_usd is None else {"cost": model.cost_usd}),
         "timestamp": told.epoch(turn.time),
     }
     if model.prompt_tokens is not None or model.completion_tokens is not None:

@@ -74,6 +74,11 @@ class Trajectory:
         named = (turn.model.name for turn in self.turns if turn.model and turn.model.name)
         return tuple(dict.fromkeys(named))
 
+    @property
+    def steps(self) -> int:
+        """Actions in the box. The result of a void rollout counts none."""
+        return sum(turn.action != "submit" for turn in self.turns)
+
     def at(self, seconds: float) -> str | None:
         """An instant of the rollout in UTC; None where its beginning is no instant."""
         try:

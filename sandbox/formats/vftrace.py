@@ -49,7 +49,7 @@ def _trace(told: Trajectory, task: dict[str, Any], errors: list[dict[str, Any]])
         "nodes": nodes,
         "calls": _calls(told, inputs),
         "rewards": {"reward": reward},
-        "metrics": {"resolved": resolved, "steps": float(r.steps)},
+        "metrics": {"resolved": resolved, "steps": float(told.steps)},
         "info": info,
         "is_completed": True,
         "ok": r.fault is None,
