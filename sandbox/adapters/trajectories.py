@@ -34,6 +34,8 @@ Name = Callable[[Rollout], str]
 _GRADED = "it was graded: there was no agent here"
 _EARLY = "it was over before there was a terminal"
 _OPEN = "it is not over: the same command again goes on with the run"
+_PERSON = "a person was the agent: there is a recording, and no steps"
+_NOTHING = "nothing was asked and nothing was done"
 _AGAIN = "it was begun again, and that try is not over"
 
 
@@ -70,8 +72,12 @@ class Found:
         path = self._events()
         if not path.is_file():
             return _GRADED if self.rollout.ending == "graded" else _EARLY
-        began = next(read_objects(path), {}).get("started")
-        return "" if began in (None, self.rollout.started) else _AGAIN
+        first = next(read_objects(path), None)
+        if first is None:
+            return _NOTHING
+        if first.get("started") not in (None, self.rollout.started):
+            return _AGAIN
+        return _PERSON if first.get("type") == "person" else ""
 
     def told(self) -> Trajectory:
         """Raises SpecError."""
@@ -181,7 +187,8 @@ def _in_one(found: Sequence[Found], lacks: Sequence[str], path: Path) -> Iterato
 def _untellable(kind: str, told: Trajectory | None) -> str:
     if kind != "atif" or told is None:
         return ""
-    return next(problems(atif(told)), "") and "nothing was asked and nothing was done"
+    problem = next(problems(atif(told)), "")
+    return problem and f"it would be no ATIF: {problem}"
 
 
 def _exit_code(one: Found) -> int | None:

@@ -136,8 +136,8 @@ def _of_source(source: Image | Audio, kind: str) -> Iterator[str]:
 
 def _is_instant(text: str) -> bool:
     try:
-        # As its models read it: a Z within, which fromisoformat takes, is none of theirs.
-        datetime.fromisoformat(text.replace("Z", "+00:00"))
+        # As its models read it: they take no Z between a date and a time.
+        datetime.fromisoformat(text.replace("Z", "+00:00"))  # noqa: FURB162 - they do so
     except ValueError:
         return False
     return True

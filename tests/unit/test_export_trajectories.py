@@ -218,12 +218,27 @@ def test_events_of_older_versions_do_not_say_when_they_began(run: Path):
     assert all(t.path for t in written(run, "atif", task="a-1"))
 
 
-def test_a_rollout_that_says_nothing_is_no_atif(run: Path, tmp_path: Path):
-    folder = RolloutFolder(run / "rollouts" / "a-1" / "0")
-    write_events(folder, tmp_path / "home", [])
-    (folder.path / "events.jsonl").write_bytes(b"")
-    told = written(run, "atif", task="a-1", attempt=0)
+@pytest.mark.parametrize("kind", [*FILES, *LINES])
+def test_a_rollout_that_says_nothing_is_left_out(run: Path, kind: str):
+    (run / "rollouts" / "a-1" / "0" / "events.jsonl").write_bytes(b"")
+    told = written(run, kind, task="a-1", attempt=0)
     assert [(t.path, t.why) for t in told] == [("", "nothing was asked and nothing was done")]
+    assert files(run) == []
+
+
+@pytest.mark.parametrize("kind", [*FILES, *LINES])
+def test_a_person_s_part_is_a_recording_and_no_steps(run: Path, kind: str):
+    folder = rollout_folder(run, "a-1", 0)
+    (folder.path / "events.jsonl").unlink()
+    with folder.events(lambda: 0.0, a_rollout().started) as events:
+        events.person("begin", rows=24, cols=80)
+    (told,) = written(run, kind, task="a-1", attempt=0)
+    assert (told.path, told.why) == (
+        "",
+        "a person was the agent: there is a recording, and no steps",
+    )
+    (cast,) = written(run, "asciicast", task="a-1", attempt=0)
+    assert cast.path.endswith("terminal.cast")
 
 
 @pytest.mark.skipif(find_spec("inspect_ai") is not None, reason="inspect_ai is installed")
