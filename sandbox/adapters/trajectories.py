@@ -1,7 +1,7 @@
 """A run's rollouts as files that other tools read: one file each, or one line each of one file."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,17 +15,28 @@ from sandbox.formats.atif import dumps as atif_text
 from sandbox.formats.atif import problems
 from sandbox.formats.atiftold import atif
 from sandbox.formats.chat import chat
-from sandbox.formats.records import read_results
+from sandbox.formats.records import read_objects, read_results
 from sandbox.formats.trajectory import Trajectory, read_trajectory
 from sandbox.formats.vftrace import episode
 from sandbox.model.record import Rollout
 from sandbox.rollout.claims import plain_file
 from sandbox.rollout.folder import CAST, EVENTS, PATCH, RolloutFolder
-from sandbox.rollout.outdir import RESULTS, find_rollout, require_run, rollout_folder
+from sandbox.rollout.outdir import (
+    RESULTS,
+    Key,
+    begun,
+    find_rollout,
+    require_run,
+    rollout_folder,
+)
 
 Name = Callable[[Rollout], str]
 _GRADED = "it was graded: there was no agent here"
 _EARLY = "it was over before there was a terminal"
+_OPEN = "it is not over: the same command again goes on with the run"
+_PERSON = "a person was the agent: there is a recording, and no steps"
+_NOTHING = "nothing was asked and nothing was done"
+_AGAIN = "it was begun again, and that try is not over"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,35 +68,48 @@ class Found:
 
     @property
     def lacks(self) -> str:
-        """Why there is nothing to tell of it; empty where there is."""
-        if (self.folder.path / EVENTS).is_file():
-            return ""
-        return _GRADED if self.rollout.ending == "graded" else _EARLY
+        """Why there is nothing to tell of it; empty where there is. Raises SpecError."""
+        path = self._events()
+        if not path.is_file():
+            return _GRADED if self.rollout.ending == "graded" else _EARLY
+        first = next(read_objects(path), None)
+        if first is None:
+            return _NOTHING
+        if first.get("started") not in (None, self.rollout.started):
+            return _AGAIN
+        return _PERSON if first.get("type") == "person" else ""
 
     def told(self) -> Trajectory:
         """Raises SpecError."""
-        path = self.folder.path / EVENTS
-        if path.is_symlink():
-            raise UserError(f"{path} is a link", hint="it may lead anywhere: copy the file there")
+        path = self._events()
         patch = plain_file(self.folder.path / PATCH)
         return read_trajectory(self.rollout, self.folder.read_events(), str(path), patch)
 
+    def _events(self) -> Path:
+        path = self.folder.path / EVENTS
+        if path.is_symlink():
+            raise UserError(f"{path} is a link", hint="it may lead anywhere: copy the file there")
+        return path
 
-def rollouts(wanted: Wanted) -> list[Found]:
-    """The last word about each that is wanted. Raises UserError."""
+
+def rollouts(wanted: Wanted) -> tuple[list[Found], list[Key]]:
+    """The last word about each that is wanted, and those there is none about. Raises UserError."""
     run = wanted.run
     require_run(run)
     latest = {(r.task, r.attempt): r for r in read_results(run / RESULTS)}
-    if wanted.task is not None and not any(task == wanted.task for task, _ in latest):
-        find_rollout(run, wanted.task, wanted.attempt)  # says what there is
-    chosen = [
-        r
-        for (task, attempt), r in latest.items()
-        if wanted.task in (None, task) and wanted.attempt in (None, attempt)
-    ]
-    if not chosen:
-        raise UserError(f"no rollout of {run} is meant", hint="stillroom show RUN lists them")
-    return [Found(rollout=r, folder=_folder(run, r)) for r in chosen]
+    chosen = [r for key, r in latest.items() if _is_meant(wanted, key)]
+    still_open = [key for key in begun(run) if key not in latest and _is_meant(wanted, key)]
+    if not chosen and not still_open:
+        if wanted.task is not None:
+            find_rollout(run, wanted.task, wanted.attempt)  # says what there is
+        which = "rollout" if wanted.attempt is None else f"attempt {wanted.attempt}"
+        raise UserError(f"there is no {which} in {run}", hint="stillroom show RUN lists them")
+    return [Found(rollout=r, folder=_folder(run, r)) for r in chosen], still_open
+
+
+def _is_meant(wanted: Wanted, key: Key) -> bool:
+    task, attempt = key
+    return wanted.task in (None, task) and wanted.attempt in (None, attempt)
 
 
 def _folder(run: Path, r: Rollout) -> RolloutFolder:
@@ -95,10 +119,10 @@ def _folder(run: Path, r: Rollout) -> RolloutFolder:
     return rollout_folder(run, r.task, r.attempt)
 
 
-def write_files(wanted: Wanted, kind: str) -> Iterator[Written]:
+def write_files(wanted: Wanted, found: Sequence[Found], kind: str) -> Iterator[Written]:
     """OUT/<task>/<attempt>/<file>, one for each rollout."""
     name, text = FILES[kind]
-    for one in _each(wanted):
+    for one in found:
         r = one.rollout
         told = one.told() if not one.lacks else None
         why = one.lacks or _untellable(kind, told)
@@ -110,27 +134,27 @@ def write_files(wanted: Wanted, kind: str) -> Iterator[Written]:
         yield Written(task=r.task, attempt=r.attempt, path=str(path))
 
 
-def write_lines(wanted: Wanted, kind: str) -> Iterator[Written]:
+def write_lines(wanted: Wanted, found: Sequence[Found], kind: str) -> Iterator[Written]:
     """OUT/<file>, a line for each rollout."""
     name, line = LINES[kind]
     path = wanted.out / name
-    found = rollouts(wanted)
-    with _replacing(path) as out:
-        for one in found:
-            r = one.rollout
-            if not one.lacks:
+    lacks = [one.lacks for one in found]
+    if not all(lacks):
+        with _replacing(path) as out:
+            for one in (one for one, why in zip(found, lacks, strict=True) if not why):
                 out.write(json.dumps(line(one.told()), ensure_ascii=True, allow_nan=False) + "\n")
-            where = "" if one.lacks else str(path)
-            yield Written(task=r.task, attempt=r.attempt, path=where, why=one.lacks)
+    yield from _in_one(found, lacks, path)
 
 
-def write_casts(wanted: Wanted, version: int) -> Iterator[Written]:
+def write_casts(wanted: Wanted, found: Sequence[Found], version: int) -> Iterator[Written]:
     """OUT/<task>/<attempt>/terminal.cast."""
-    for one in _each(wanted):
+    for one in found:
         r = one.rollout
         cast = one.folder.path / CAST
-        if not cast.is_file() or cast.is_symlink():
-            why = one.lacks or "its terminal was not recorded"
+        recorded = cast.is_file() and not cast.is_symlink()
+        why = one.lacks
+        if not recorded or why == _AGAIN:
+            why = why or "its terminal was not recorded"
             yield Written(task=r.task, attempt=r.attempt, path="", why=why)
             continue
         recording = read_cast(cast)
@@ -144,29 +168,27 @@ def write_casts(wanted: Wanted, version: int) -> Iterator[Written]:
         yield Written(task=r.task, attempt=r.attempt, path=str(path))
 
 
-def write_inspect(wanted: Wanted) -> Iterator[Written]:
+def write_inspect(wanted: Wanted, found: Sequence[Found]) -> Iterator[Written]:
     """OUT/<run>.eval: all rollouts, as samples and epochs of one evaluation."""
-    found = rollouts(wanted)
-    told = [one.told() for one in found if not one.lacks]
+    lacks = [one.lacks for one in found]
+    told = [one.told() for one, why in zip(found, lacks, strict=True) if not why]
     path = wanted.out / f"{wanted.run.resolve().name}.eval"
     if told:
         inspectlog.write(told, path)
-    for one in found:
+    yield from _in_one(found, lacks, path)
+
+
+def _in_one(found: Sequence[Found], lacks: Sequence[str], path: Path) -> Iterator[Written]:
+    for one, why in zip(found, lacks, strict=True):
         r = one.rollout
-        where = "" if one.lacks else str(path)
-        yield Written(task=r.task, attempt=r.attempt, path=where, why=one.lacks)
-
-
-def _each(wanted: Wanted) -> Sequence[Found]:
-    if wanted.out.exists() and not wanted.out.is_dir():
-        raise UserError(f"{wanted.out} is a file", hint="--out wants a folder")
-    return rollouts(wanted)
+        yield Written(task=r.task, attempt=r.attempt, path="" if why else str(path), why=why)
 
 
 def _untellable(kind: str, told: Trajectory | None) -> str:
     if kind != "atif" or told is None:
         return ""
-    return next(problems(atif(told)), "") and "nothing was asked and nothing was done"
+    problem = next(problems(atif(told)), "")
+    return problem and f"it would be no ATIF: {problem}"
 
 
 def _exit_code(one: Found) -> int | None:
@@ -183,9 +205,12 @@ def _replacing(path: Path) -> Iterator[IO[str]]:
     """As a whole: a reader sees the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(path.name + ".new")
-    with fresh.open("w", encoding="utf-8") as out:
-        yield out
-    fresh.replace(path)
+    try:
+        with fresh.open("w", encoding="utf-8") as out:
+            yield out
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 _PERSON_END = ("person", "end")
@@ -200,12 +225,19 @@ LINES: Mapping[str, tuple[str, Callable[[Trajectory], dict[str, Any]]]] = {
 }
 
 
-def write(wanted: Wanted, kind: str, version: int = 2) -> Iterable[Written]:
+def write(wanted: Wanted, kind: str, version: int = 2) -> Iterator[Written]:
     """Raises UserError."""
+    if wanted.out.exists() and not wanted.out.is_dir():
+        raise UserError(f"{wanted.out} is a file", hint="--out wants a folder")
+    found, still_open = rollouts(wanted)
     match kind:
         case "asciicast":
-            return write_casts(wanted, version)
+            yield from write_casts(wanted, found, version)
         case "inspect":
-            return write_inspect(wanted)
+            yield from write_inspect(wanted, found)
+        case _ if kind in FILES:
+            yield from write_files(wanted, found, kind)
         case _:
-            return write_files(wanted, kind) if kind in FILES else write_lines(wanted, kind)
+            yield from write_lines(wanted, found, kind)
+    for task, attempt in still_open:
+        yield Written(task=task, attempt=attempt, path="", why=_OPEN)

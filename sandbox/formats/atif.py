@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.errors import SpecError
-from sandbox.formats.atifvalues import Atif, Content, Observed, Part, Result, Source, Step
+from sandbox.formats.atifvalues import Atif, Audio, Content, Image, Observed, Part, Result, Step
 from sandbox.formats.jsonfile import decode
 from sandbox.formats.shape import parse
 from sandbox.formats.yamlfile import read_text
@@ -127,16 +127,17 @@ def _of_part(part: Part) -> Iterator[str]:
         yield from _of_source(part.source, part.type)
 
 
-def _of_source(source: Source, kind: str) -> Iterator[str]:
+def _of_source(source: Image | Audio, kind: str) -> Iterator[str]:
     if not source.media_type.startswith(f"{kind}/"):
         yield f"a part of type {kind} has a source of {source.media_type}"
-    if source.duration_sec is not None and (kind != "audio" or source.duration_sec < 0):
-        yield "`duration_sec` is of audio, and 0 or more"
+    if isinstance(source, Audio) and (source.duration_sec or 0) < 0:
+        yield "`duration_sec` is below 0"
 
 
 def _is_instant(text: str) -> bool:
     try:
-        datetime.fromisoformat(text)
+        # As its models read it: they take no Z between a date and a time.
+        datetime.fromisoformat(text.replace("Z", "+00:00"))  # noqa: FURB162 - they do so
     except ValueError:
         return False
     return True

@@ -8,17 +8,23 @@ from sandbox.model.task import STRICT
 
 VERSION: Literal["ATIF-v1.8"] = "ATIF-v1.8"
 Extra = Mapping[str, Any] | None
-_Media = Literal[
-    "image/jpeg", "image/png", "image/gif", "image/webp",
+_Audio = Literal[
     "audio/wav", "audio/mpeg", "audio/mp4", "audio/aac", "audio/ogg", "audio/flac", "audio/webm",
     "audio/aiff",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Image:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
-    media_type: _Media
+    media_type: Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audio:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    media_type: _Audio
     path: str
     duration_sec: float | None = None
 
@@ -28,7 +34,7 @@ class Part:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
     type: Literal["text", "image", "audio"]
     text: str | None = None
-    source: Source | None = None
+    source: Image | Audio | None = None
 
 
 Content = str | tuple[Part, ...]

@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sandbox.formats.toolcalls import call_id, spoken, tools
+from sandbox.formats.toolcalls import call, call_id, tools
 from sandbox.formats.trajectory import Trajectory, Turn, outcome, shown
 from sandbox.model.step import ModelCall
-
-_TOKENS = ("prompt_token_ids", "completion_token_ids", "logprobs")
 
 
 def chat(told: Trajectory) -> dict[str, Any]:
@@ -18,7 +16,7 @@ def chat(told: Trajectory) -> dict[str, Any]:
         "reward": told.rollout.reward,
         "metadata": outcome(told) | {"models": list(told.models)},
     }
-    tokens = [_tokens(turn.model) for turn in told.turns]
+    tokens = [turn.tokens or None for turn in told.turns]
     return line | ({"tokens": tokens} if any(tokens) else {})
 
 
@@ -33,15 +31,9 @@ def messages(told: Trajectory) -> Iterator[dict[str, Any]]:
 
 def _said(turn: Turn) -> dict[str, Any]:
     model = turn.model or ModelCall()
-    function = {"name": turn.action, "arguments": spoken(turn)}
     said = {
         "role": "assistant",
         "content": model.message,
-        "tool_calls": [{"id": call_id(turn), "type": "function", "function": function}],
+        "tool_calls": [call(turn)],
     }
     return said | ({"reasoning_content": model.reasoning} if model.reasoning else {})
-
-
-def _tokens(model: ModelCall | None) -> dict[str, list[Any]] | None:
-    found = {name: getattr(model, name, None) for name in _TOKENS}
-    return {name: list(ids) for name, ids in found.items() if ids is not None} or None

@@ -84,14 +84,14 @@ def _sample(told: Trajectory) -> _Plain:
         "completed_at": told.at(r.seconds.get("total", 0.0)),
         "total_time": r.seconds.get("total"),
         "model_usage": _usage(told),
-        "turn_count": r.steps,
+        "turn_count": told.steps,
         "uuid": told.name,
     }
     if r.fault:
         sample["error"] = {"message": r.fault.message, "traceback": "", "traceback_ansi": ""}
     match r.ending:
         case Ending.TURNS:
-            sample["limit"] = {"type": "turn", "limit": float(r.steps)}
+            sample["limit"] = {"type": "turn", "limit": float(told.steps)}
         case Ending.WALL_TIME:
             sample["limit"] = {"type": "time", "limit": r.seconds.get("agent", 0.0)}
         case _:
@@ -146,7 +146,7 @@ def _events(told: Trajectory, messages: Sequence[_Plain]) -> Iterator[_Plain]:
     turn, a log would grow with the square of its turns.
     """
     places = {message["id"]: place for place, message in enumerate(messages)}
-    sampled = [turn for turn in told.turns if _is_sampled(turn)]
+    sampled = [turn for turn in told.turns if turn.is_sampled]
     for turn in told.turns:
         stamp = {"timestamp": _instant(told, turn.time), "working_start": turn.time}
         head = {**stamp, "uuid": f"{told.name}.{turn.step}"}
@@ -169,10 +169,6 @@ def _events(told: Trajectory, messages: Sequence[_Plain]) -> Iterator[_Plain]:
                 "result": shown(turn.seen) if turn.seen else "",
             }
         )
-
-
-def _is_sampled(turn: Turn) -> bool:
-    return turn.model is not None and turn.model.calls != 0
 
 
 def _said_id(told: Trajectory, turn: Turn) -> str:
@@ -213,8 +209,6 @@ def _said(told: Trajectory, turn: Turn) -> _Plain:
         "content": content,
         "tool_calls": [call | {"type": "function"}],
         "model": model.name or None,
-        "source": "generate" if _is_sampled(turn) else None,
+        "source": "generate" if turn.is_sampled else None,
     }
-    names = ("prompt_token_ids", "completion_token_ids", "logprobs")
-    tokens = {n: list(ids) for n in names if (ids := getattr(model, n)) is not None}
-    return said | ({"metadata": tokens} if tokens else {})
+    return said | ({"metadata": turn.tokens} if turn.tokens else {})

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sandbox._version import __version__
-from sandbox.formats.toolcalls import call_id, spoken
+from sandbox.formats.toolcalls import call, call_id, spoken
 from sandbox.formats.trajectory import Trajectory, Turn, outcome, patch_text, shown, total
 from sandbox.model.record import Ending
 from sandbox.model.step import ModelCall
@@ -131,7 +131,7 @@ def _history(told: Trajectory) -> Iterator[dict[str, Any]]:
             "action": command(turn),
             "agent": agent,
             "message_type": "action",
-            "tool_calls": [_call(turn)],
+            "tool_calls": [call(turn)],
         }
         if turn.seen:
             yield {
@@ -141,11 +141,6 @@ def _history(told: Trajectory) -> Iterator[dict[str, Any]]:
                 "message_type": "observation",
                 "tool_call_ids": [call_id(turn)],
             }
-
-
-def _call(turn: Turn) -> dict[str, Any]:
-    function = {"name": turn.action, "arguments": spoken(turn)}
-    return {"id": call_id(turn), "type": "function", "function": function}
 
 
 def _mini_messages(told: Trajectory, status: str, submission: str) -> Iterator[dict[str, Any]]:
@@ -179,18 +174,16 @@ def _mini_said(told: Trajectory, turn: Turn) -> dict[str, Any]:
     model = turn.model or ModelCall()
     extra: dict[str, Any] = {
         "actions": [{"command": command(turn), "tool_call_id": call_id(turn)}],
-        "cost": model.cost_usd,
+        **({} if model.cost_usd is None else {"cost": model.cost_usd}),
         "timestamp": told.epoch(turn.time),
     }
     if model.prompt_tokens is not None or model.completion_tokens is not None:
         extra["response"] = {"model": model.name, "usage": _usage(model)}
-    for name in ("prompt_token_ids", "completion_token_ids", "logprobs"):
-        if (ids := getattr(model, name)) is not None:
-            extra[name] = list(ids)
+    extra |= turn.tokens
     said = {
         "role": "assistant",
         "content": model.message,
-        "tool_calls": [_call(turn)],
+        "tool_calls": [call(turn)],
         "extra": extra,
     }
     return said | ({"reasoning_content": model.reasoning} if model.reasoning else {})

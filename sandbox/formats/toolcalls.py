@@ -70,6 +70,12 @@ def call_id(turn: Turn) -> str:
     return f"call-{turn.step}"
 
 
+def call(turn: Turn) -> dict[str, Any]:
+    """Within a message of the assistant."""
+    function = {"name": turn.action, "arguments": spoken(turn)}
+    return {"id": call_id(turn), "type": "function", "function": function}
+
+
 def spoken(turn: Turn) -> str:
     """The arguments, as a model would write them."""
     return json.dumps(dict(turn.arguments), ensure_ascii=False, allow_nan=False)

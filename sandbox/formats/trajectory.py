@@ -13,6 +13,7 @@ from sandbox.formats.shape import parse
 from sandbox.model.record import Rollout
 from sandbox.model.step import Keys, ModelCall, Run, Signal, Submit, Wait
 
+TOKENS = ("prompt_token_ids", "completion_token_ids", "logprobs")
 _ACTIONS = {"run": Run, "keys": Keys, "wait": Wait, "signal": Signal, "submit": Submit}
 _DEFAULTS: dict[str, dict[str, Any]] = {
     name: {f.name: None if f.default is MISSING else f.default for f in fields(kind)}
@@ -51,6 +52,17 @@ class Turn:
     seen: Seen | None
     """None: a submit, or the rollout ended with it."""
 
+    @property
+    def is_sampled(self) -> bool:
+        """Did a model choose it, as far as the agent told?"""
+        return self.model is not None and self.model.calls != 0
+
+    @property
+    def tokens(self) -> dict[str, list[Any]]:
+        """Ids and log probabilities that were told, by name; never others."""
+        told = ((name, getattr(self.model, name, None)) for name in TOKENS)
+        return {name: list(ids) for name, ids in told if ids is not None}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trajectory:
@@ -73,6 +85,11 @@ class Trajectory:
         """The models that were named, in order."""
         named = (turn.model.name for turn in self.turns if turn.model and turn.model.name)
         return tuple(dict.fromkeys(named))
+
+    @property
+    def steps(self) -> int:
+        """Actions in the box. The result of a void rollout counts none."""
+        return sum(turn.action != "submit" for turn in self.turns)
 
     def at(self, seconds: float) -> str | None:
         """An instant of the rollout in UTC; None where its beginning is no instant."""

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from sandbox.formats.toolcalls import call_id, spoken, tools
-from sandbox.formats.trajectory import Trajectory, Turn, outcome, patch_text, shown
+from sandbox.formats.trajectory import TOKENS, Trajectory, Turn, outcome, patch_text, shown
 from sandbox.model.record import Ending
 from sandbox.model.step import ModelCall
 
 _Node = dict[str, Any]
-_TOKENS = ("prompt_token_ids", "completion_token_ids", "logprobs")
 _SPANS = (("boot", "box"), ("agent", "agent"), ("finalize", "collect"), ("scoring", "verify"))
 """Theirs, and our phase: one after the other."""
 
@@ -49,7 +48,7 @@ def _trace(told: Trajectory, task: dict[str, Any], errors: list[dict[str, Any]])
         "nodes": nodes,
         "calls": _calls(told, inputs),
         "rewards": {"reward": reward},
-        "metrics": {"resolved": resolved, "steps": float(r.steps)},
+        "metrics": {"resolved": resolved, "steps": float(told.steps)},
         "info": info,
         "is_completed": True,
         "ok": r.fault is None,
@@ -82,7 +81,7 @@ def _nodes(told: Trajectory) -> tuple[list[_Node], list[int]]:
         add({"role": "user", "content": told.instruction}, 0.0)
     for turn in told.turns:
         places.append(len(nodes))
-        add(_said(turn), turn.time, sampled=_is_sampled(turn))
+        add(_said(turn), turn.time, sampled=turn.is_sampled)
         if turn.seen:
             answer = {"tool_call_id": call_id(turn), "name": turn.action}
             content = shown(turn.seen)
@@ -103,12 +102,8 @@ def _said(turn: Turn) -> dict[str, Any]:
     }
 
 
-def _is_sampled(turn: Turn) -> bool:
-    return turn.model is not None and turn.model.calls != 0
-
-
 def _sampled(told: Trajectory) -> list[Turn]:
-    return [turn for turn in told.turns if _is_sampled(turn)]
+    return [turn for turn in told.turns if turn.is_sampled]
 
 
 def _place_tokens(told: Trajectory, nodes: Sequence[_Node], places: Sequence[int]) -> bool:
@@ -119,10 +114,10 @@ def _place_tokens(told: Trajectory, nodes: Sequence[_Node], places: Sequence[int
     seen: tuple[int, ...] = ()
     spans = []
     for turn, place in zip(told.turns, places, strict=True):
-        if not _is_sampled(turn):
+        if not turn.is_sampled:
             continue
         model = turn.model or ModelCall()
-        prompt, completion, chances = (getattr(model, name) for name in _TOKENS)
+        prompt, completion, chances = (getattr(model, name) for name in TOKENS)
         if prompt is None or completion is None or prompt[: len(seen)] != seen:
             return False
         if chances is not None and len(chances) != len(completion):
@@ -140,18 +135,13 @@ def _place_tokens(told: Trajectory, nodes: Sequence[_Node], places: Sequence[int
 
 def _tokens(told: Trajectory) -> list[dict[str, Any]]:
     """As they were told, for whoever can make sense of them."""
-    found = []
-    for turn in told.turns:
-        ids = {n: list(v) for n in _TOKENS if (v := getattr(turn.model, n, None)) is not None}
-        if ids:
-            found.append({"step": turn.step, **ids})
-    return found
+    return [{"step": turn.step, **turn.tokens} for turn in told.turns if turn.tokens]
 
 
 def _calls(told: Trajectory, places: Sequence[int]) -> list[dict[str, Any]]:
     found = []
     for turn, place in zip(told.turns, places, strict=True):
-        if turn.model and _is_sampled(turn):
+        if turn.model and turn.is_sampled:
             call = {"node": place, "model": turn.model.name or None, "usage": _usage(turn.model)}
             found.append(call)
     return found

@@ -25,8 +25,10 @@ EVIDENCE, PATCH = "evidence.json", "submission.patch"
 class Events:
     """events.jsonl: one line per event, as it happens."""
 
-    def __init__(self, out: Appender, elapsed: Callable[[], float]) -> None:
+    def __init__(self, out: Appender, elapsed: Callable[[], float], started: str = "") -> None:
+        """`started`: as the rollout's result says it. A result may be of an earlier try."""
         self._out = out
+        self._started = {"started": started} if started else {}
         self._elapsed = elapsed
         self._count = 0
 
@@ -54,7 +56,8 @@ class Events:
     def _add(self, kind: str, **more: object) -> None:
         self._count += 1
         head = {"seq": self._count, "time": round(self._elapsed(), 6), "type": kind}
-        self._out.append(head | {name: _sayable(value) for name, value in more.items()})
+        first = self._started if self._count == 1 else {}
+        self._out.append(head | {name: _sayable(value) for name, value in more.items()} | first)
 
 
 class Recorded(Cast, Tape):
@@ -76,10 +79,10 @@ class RolloutFolder:
         return self.path
 
     @contextmanager
-    def events(self, elapsed: Callable[[], float]) -> Iterator[Events]:
-        """`elapsed`: seconds since the rollout began."""
+    def events(self, elapsed: Callable[[], float], started: str = "") -> Iterator[Events]:
+        """`elapsed`: seconds since the rollout began, which was at `started`."""
         with Appender(self.path / EVENTS, sync=False) as out:
-            yield Events(out, elapsed)
+            yield Events(out, elapsed, started)
 
     def cast(
         self,

@@ -176,6 +176,14 @@ def find_rollout(run: Path, task: str, attempt: int | None) -> RolloutFolder:
     return RolloutFolder(folders[task] / str(wanted))
 
 
+def begun(run: Path) -> list[Key]:
+    """Whatever has a folder: of one that has no result, the end is not known."""
+    tries = (
+        p for p in sorted(run.glob("rollouts/*/*")) if p.is_dir() and _NUMBER.fullmatch(p.name)
+    )
+    return [(TaskId(p.parent.name), int(p.name)) for p in tries]
+
+
 def run_name(what: str, who: str, runtime: str) -> str:
     """A folder name for runs of this kind."""
     return "-".join(

@@ -26,7 +26,7 @@ def sit_down(attempt: Attempt, box: Box) -> None:
     """Pass keys and output back and forth, raw, until the shell ends or the person is gone."""
     with (
         Seat(sys.stdin.fileno(), sys.stdout.fileno()) as seat,
-        attempt.folder.events(attempt.watch.elapsed) as events,
+        attempt.folder.events(attempt.watch.elapsed, attempt.watch.started) as events,
     ):
         rows, cols = seat.window()
         events.person("begin", rows=rows, cols=cols)

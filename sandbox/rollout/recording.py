@@ -206,5 +206,9 @@ def _attempt(task: TaskSpec, world: World, folder: Path) -> Attempt:
     files = RolloutFolder(folder)
     files.fresh()
     return Attempt(
-        task=task, number=0, world=world, folder=files, watch=Stopwatch(world.clocks.ticks)
+        task=task,
+        number=0,
+        world=world,
+        folder=files,
+        watch=Stopwatch(world.clocks.ticks, world.clocks.wall),
     )

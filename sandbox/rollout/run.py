@@ -50,11 +50,12 @@ class World:
 
 
 class Stopwatch:
-    """Wall seconds per phase."""
+    """When a try began, and wall seconds per phase."""
 
-    def __init__(self, ticks: Callable[[], float]) -> None:
+    def __init__(self, ticks: Callable[[], float], wall: Callable[[], float] = time.time) -> None:
         self._ticks = ticks
         self._began = ticks()
+        self.started = datetime.fromtimestamp(wall(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self.seconds: dict[str, float] = {}
 
     @contextmanager
@@ -83,14 +84,13 @@ class Attempt:
     watch: Stopwatch
 
     def begun(self, agent: str, ending: Ending | None = None) -> Rollout:
-        now = datetime.fromtimestamp(self.world.clocks.wall(), UTC)
         return Rollout(
             task=self.task.id,
             task_digest=self.task.digest,
             attempt=self.number,
             agent=agent,
             runtime=self.world.runtime.name,
-            started=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            started=self.watch.started,
             ending=ending,
             # A submission that was made elsewhere says nothing of what its maker reached.
             network="none" if ending is Ending.GRADED else self.task.network.mode,
@@ -221,7 +221,7 @@ def drive(session: Session, box: Box, attempt: Attempt) -> tuple[int, Ending]:
     seen = Observation(cwd=attempt.task.workdir)
     with (
         attempt.recorded(ROWS, COLS) as tape,
-        attempt.folder.events(attempt.watch.elapsed) as log,
+        attempt.folder.events(attempt.watch.elapsed, attempt.watch.started) as log,
         Terminal(
             box,
             cwd=attempt.task.workdir,

@@ -146,7 +146,7 @@ def _attempt(task: TaskSpec, number: int, world: World, out: OutFolder) -> Attem
         number=number,
         world=world,
         folder=folder,
-        watch=Stopwatch(world.clocks.ticks),
+        watch=Stopwatch(world.clocks.ticks, world.clocks.wall),
     )
 
 

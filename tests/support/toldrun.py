@@ -93,13 +93,16 @@ def a_void(task: str = "a-1", attempt: int = 1) -> Rollout:
 
 
 def write_events(
-    folder: RolloutFolder, home: Path, steps: list[tuple[Action, Observation | None]]
+    folder: RolloutFolder,
+    home: Path,
+    steps: list[tuple[Action, Observation | None]],
+    started: str = "2024-05-15T12:00:00Z",
 ) -> None:
     """As a rollout writes them, a quarter of a second apart."""
     now = iter(i / 4 for i in range(10_000))
     folder.fresh()
     task = replace(a_task(home), instruction="# Mend it\n\nü \U0001f600\n")
-    with folder.events(lambda: next(now)) as events:
+    with folder.events(lambda: next(now), started) as events:
         events.task(task, 0)
         for number, (action, seen) in enumerate(steps, 1):
             events.action(number, action)

@@ -123,7 +123,7 @@ def put(*path: str | int, value: Any) -> Change:
     return change
 
 
-IMAGE = {"type": "image", "source": {"media_type": "image/png", "path": "a.png"}}
+IMAGE: dict[str, Any] = {"type": "image", "source": {"media_type": "image/png", "path": "a.png"}}
 AUDIO = {"type": "audio", "source": {"media_type": "audio/wav", "path": "a.wav"}}
 RULES: list[tuple[str, Change, str]] = [
     ("a gap", put("steps", 2, "step_id", value=4), "steps[2].step_id should be 3, not 4"),
@@ -152,6 +152,10 @@ RULES: list[tuple[str, Change, str]] = [
     ("a length below 0", put("steps", 0, "message", value=[
         {"type": "audio", "source": {"media_type": "audio/wav", "path": "", "duration_sec": -1}}]),
      "`duration_sec`"),
+    ("a length of an image", put("steps", 0, "message", value=[
+        {"type": "image", "source": IMAGE["source"] | {"duration_sec": None}}]), "duration_sec"),
+    ("a zone in the middle", put("steps", 0, "timestamp", value="2024-05-15Z12:00:00"),
+     "is no ISO 8601 instant"),
     ("a reference to nothing", put("steps", 1, "observation", "results", 0,
      "subagent_trajectory_ref", value=[{"session_id": "s"}]), "a reference has neither"),
 ]  # fmt: skip

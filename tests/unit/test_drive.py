@@ -108,7 +108,9 @@ def an_attempt(
     )
     folder = RolloutFolder(home / "out")
     folder.fresh()
-    return Attempt(task=task, number=0, world=world, folder=folder, watch=Stopwatch(clock))
+    return Attempt(
+        task=task, number=0, world=world, folder=folder, watch=Stopwatch(clock, world.clocks.wall)
+    )
 
 
 def driven(attempt: Attempt, session: Session) -> tuple[int, Ending]:

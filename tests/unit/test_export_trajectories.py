@@ -1,6 +1,7 @@
 """A run's folder becomes files of other tools, and whatever is odd about it is told."""
 
 import json
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,8 +13,12 @@ from sandbox.formats.asciicast import read_cast
 from sandbox.formats.asciicast3 import read3
 from sandbox.formats.atif import load
 from sandbox.formats.records import Appender
+from sandbox.model.record import Ending
 from sandbox.rollout.folder import RolloutFolder
-from tests.support.toldrun import a_rollout, write_events, write_run
+from sandbox.rollout.outdir import rollout_folder
+from tests.support.toldrun import LOOKED, a_rollout, write_events, write_run
+
+KINDS = ("asciicast", "inspect", *FILES, *LINES)
 
 
 @pytest.fixture
@@ -103,7 +108,8 @@ def test_the_last_word_about_a_rollout_counts(run: Path):
     ("which", "says"),
     [
         ({"task": "a-2"}, "there is no task `a-2`"),
-        ({"task": "a-1", "attempt": 7}, "no rollout of"),
+        ({"task": "a-1", "attempt": 7}, "there is no attempt 7 at `a-1`"),
+        ({"attempt": 7}, "there is no attempt 7 in"),
         ({"run": Path("nowhere")}, "is not the folder of a run"),
     ],
 )
@@ -153,18 +159,86 @@ def test_a_run_that_died_leaves_what_it_had(run: Path, tmp_path: Path):
     assert len(load(run.parent / "out" / "a-1" / "0" / "trajectory.json").steps) == 2
 
 
-def test_a_place_that_is_a_file_is_told(run: Path):
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_place_that_is_a_file_is_told(run: Path, kind: str):
     (run.parent / "out").write_text("")
     with pytest.raises(UserError, match="is a file"):
-        written(run, "atif")
+        written(run, kind)
 
 
-def test_a_rollout_that_says_nothing_is_no_atif(run: Path, tmp_path: Path):
-    folder = RolloutFolder(run / "rollouts" / "a-1" / "0")
-    write_events(folder, tmp_path / "home", [])
-    (folder.path / "events.jsonl").write_bytes(b"")
-    told = written(run, "atif", task="a-1", attempt=0)
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_to_tell_is_no_file(tmp_path: Path, kind: str):
+    run = tmp_path / "run"
+    with Appender(run / "results.jsonl") as out:
+        out.append(replace(a_rollout(), ending=Ending.GRADED))
+    assert [t.why for t in written(run, kind)] == ["it was graded: there was no agent here"]
+    assert files(run) == []
+
+
+@pytest.mark.parametrize("kind", [*FILES, *LINES])
+def test_damage_leaves_no_half_of_a_file(run: Path, kind: str):
+    path = run / "rollouts" / "a-1" / "1" / "events.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"action": "run"', b'"action": "fly"'))
+    with pytest.raises(SpecError, match="`action` should be one of"):
+        written(run, kind)
+    assert not [
+        name
+        for name in files(run)
+        if name.endswith(".new") or name in ("chat.jsonl", "traces.jsonl")
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_not_over_is_left_out_with_the_reason(tmp_path: Path, kind: str):
+    """As a run leaves it that was stopped, and as it is while it goes on."""
+    run = tmp_path / "run"
+    write_events(rollout_folder(run, "a-1", 0), tmp_path / "home", LOOKED)
+    (run / "run.json").write_text("{}")
+    assert [(t.task, t.path, t.why) for t in written(run, kind, task="a-1")] == [
+        ("a-1", "", "it is not over: the same command again goes on with the run")
+    ]
+    assert files(run) == []
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "inspect"])
+def test_a_result_says_nothing_of_a_later_try(run: Path, kind: str):
+    """It was void, was begun again, and that was stopped: its files are not what was judged."""
+    folder = rollout_folder(run, "a-1", 1)
+    write_events(folder, run.parent / "home", LOOKED, "2024-05-15T13:00:00Z")
+    with folder.cast(24, 80) as cast:
+        cast.output(b"later")
+    assert [(t.attempt, t.path) for t in written(run, kind, attempt=1)] == [(1, "")]
+    assert [t.why for t in written(run, kind, task="a-1") if not t.path] == [
+        "it was begun again, and that try is not over"
+    ]
+
+
+def test_events_of_older_versions_do_not_say_when_they_began(run: Path):
+    write_events(rollout_folder(run, "a-1", 1), run.parent / "home", LOOKED, "")
+    assert all(t.path for t in written(run, "atif", task="a-1"))
+
+
+@pytest.mark.parametrize("kind", [*FILES, *LINES])
+def test_a_rollout_that_says_nothing_is_left_out(run: Path, kind: str):
+    (run / "rollouts" / "a-1" / "0" / "events.jsonl").write_bytes(b"")
+    told = written(run, kind, task="a-1", attempt=0)
     assert [(t.path, t.why) for t in told] == [("", "nothing was asked and nothing was done")]
+    assert files(run) == []
+
+
+@pytest.mark.parametrize("kind", [*FILES, *LINES])
+def test_a_person_s_part_is_a_recording_and_no_steps(run: Path, kind: str):
+    folder = rollout_folder(run, "a-1", 0)
+    (folder.path / "events.jsonl").unlink()
+    with folder.events(lambda: 0.0, a_rollout().started) as events:
+        events.person("begin", rows=24, cols=80)
+    (told,) = written(run, kind, task="a-1", attempt=0)
+    assert (told.path, told.why) == (
+        "",
+        "a person was the agent: there is a recording, and no steps",
+    )
+    (cast,) = written(run, "asciicast", task="a-1", attempt=0)
+    assert cast.path.endswith("terminal.cast")
 
 
 @pytest.mark.skipif(find_spec("inspect_ai") is not None, reason="inspect_ai is installed")

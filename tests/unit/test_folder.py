@@ -70,6 +70,13 @@ def test_an_action_is_on_disk_before_it_is_carried_out(folder: RolloutFolder):
     assert seen["screen"] is None
 
 
+def test_the_first_event_says_when_the_try_began(folder: RolloutFolder):
+    with folder.events(lambda: 0.0, "2024-05-15T12:00:00Z") as events:
+        events.person("begin", rows=1, cols=1)
+        events.person("end", exit_code=0, bytes=0, sha256="")
+    assert [line.get("started") for line in lines(folder)] == ["2024-05-15T12:00:00Z", None]
+
+
 @pytest.mark.parametrize(
     ("action", "name", "said"),
     [

@@ -64,7 +64,7 @@ def test_whatever_was_said_and_printed_is_utf8(tmp_path: Path, name: str, rollou
 def test_nothing_told_of_a_model_is_nothing_made_up(tmp_path: Path, name: str):
     silent = [(replace(action, model=None), seen) for action, seen in LOOKED]
     text = json.dumps(FORMATS[name](told(tmp_path, silent)))
-    for word in ("token_ids", "logprobs", "prompt_tokens", "instance_cost", "api_calls"):
+    for word in ("token_ids", "logprobs", "prompt_tokens", '"cost"', "instance_cost", "api_calls"):
         assert word not in text
 
 
@@ -176,6 +176,14 @@ def test_tokens_that_make_no_path_lie_beside_it(tmp_path: Path, second: ModelCal
 def test_a_turn_without_a_model_breaks_no_path(tmp_path: Path):
     steps = [LOOKED[0], (Run("pwd"), Observation(output="/w\n", exit_code=0)), LOOKED[1]]
     assert tokens(told(tmp_path, steps))[0] == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_a_void_rollout_tells_how_many_steps_it_took(tmp_path: Path):
+    """Its result counts none of them."""
+    void = told(tmp_path, LOOKED, replace(a_void(), steps=0))
+    (trace,) = episode(void)["traces"]
+    (sample,) = evaluation([void], "run")["samples"]
+    assert (trace["metrics"]["steps"], sample["turn_count"]) == (1.0, 1)
 
 
 def test_void_is_no_score_anywhere(tmp_path: Path):
