@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from sandbox.errors import RuntimeFault, VerifierFault
 from sandbox.grading.apply import SECONDS, lay_out, said
-from sandbox.grading.ending import how_it_ended
+from sandbox.grading.ending import FLOODED, how_it_ended
 from sandbox.grading.measure import measured
 from sandbox.grading.plan import Job as Job  # noqa: PLC0414 - users import it from here
 from sandbox.grading.plan import files_of, restored
@@ -131,6 +131,9 @@ def _keep_busy(box: Box, programs: int) -> None:
 def _seen(bench: _Bench, done: ExecResult, began: float) -> Seen:
     log = done.stderr.decode("utf-8", "backslashreplace")[:_LOG_CHARACTERS]
     told = read_out(done.stdout)
+    if not told.probes and told.ended and told.ended.how == "flooded":
+        # Our runner does not: what the first record came with was told by the code under test.
+        return Seen(ran=Ran.CRASHED, detail=FLOODED, exit_code=told.ended.exit_code, log=log)
     if not told.probes:
         words = log.strip()[-500:] or "nothing"
         code = told.ended.exit_code if told.ended else done.exit_code

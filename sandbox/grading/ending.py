@@ -10,9 +10,10 @@ from sandbox.model.task import VerifierSpec
 from sandbox.model.verdict import Ran
 from sandbox.runtime.base import ExecResult
 
+FLOODED = "the runner told more than any suite has to tell"
 _WHY = {
     "overran": "too many checks, or one of them twice, took too long",
-    "flooded": "the runner told more than any suite has to tell",
+    "flooded": FLOODED,
     "stopped": "the runner was stopped, and did not go on",
 }
 

@@ -1,6 +1,6 @@
 """What a run without the test runner has to show, if the tests were passed honestly. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from sandbox.grading.observed import agrees
@@ -22,10 +22,11 @@ def confirmed(checks: Sequence[CheckResult], seen: Seen, layers: Layers) -> Iter
     """Of an answer that is right in part: what brings a reward has to pass here as well.
 
     A gate brings none: one with a canary is left as it is. An assertion that several checks share
-    tells the values of them all: one that is expected is enough.
+    tells the values of them all: where one of them has not passed, one that is expected is enough.
     """
     canaries = layers.canaries.canary_of() if layers.canaries else {}
     taken = layers.plain.checks if layers.plain else {}
+    won = {result.spec.id for result in checks if result.passed}
     for result in checks:
         name = result.spec.id
         asked = name in taken and not (result.spec.gate and name in canaries)
@@ -33,21 +34,38 @@ def confirmed(checks: Sequence[CheckResult], seen: Seen, layers: Layers) -> Iter
             yield result
         elif not _result(result.spec, seen).passed:
             yield replace(result, outcome=Outcome.MISSING, note=_NOT_PLAINLY)
-        elif not result.spec.gate and not _tells(name, seen, layers.withheld):
+        elif not result.spec.gate and not _tells(name, seen, layers.withheld, won):
             yield replace(result, outcome=Outcome.MISSING, note=_NOT_TOLD)
         else:
             yield result
 
 
-def _tells(check: str, seen: Seen, withheld: Plain | None) -> bool:
+def _tells(check: str, seen: Seen, withheld: Plain | None, won: Collection[str]) -> bool:
+    """Who could tell whatever comes to mind would be right once."""
     if withheld is None:
         return True
     keys = withheld.checks.get(check, ())
     expected = {site.key: site.expected for site in withheld.sites if site.key in keys}
+    enough = any if _beside_failed(check, withheld, won) else all
     return all(
-        any(agrees(value, wanted) for value in seen.observed.get(key, ()))
+        enough(agrees(value, wanted) for value in (seen.observed.get(key) or ("!nothing",)))
         for key, wanted in expected.items()
     )
+
+
+def _beside_failed(check: str, withheld: Plain, won: Collection[str]) -> bool:
+    """Has a check not passed that may tell of the same assertions: of its function, or by its keys?"""
+    keys = {*withheld.checks.get(check, ())}
+    name = _function(check)
+    others = (other for other in (*withheld.checks, *withheld.left) if other not in won)
+    return any(
+        _function(other) == name or keys & {*withheld.checks.get(other, ())} for other in others
+    )
+
+
+def _function(check: str) -> str:
+    """`test_a` of `t.py::Class::test_a[row]`; a class may have it of another."""
+    return check.partition("[")[0].rpartition("::")[2]
 
 
 def _result(check: CheckSpec, seen: Seen) -> CheckResult:

@@ -27,6 +27,7 @@ from sandbox.model.task import TaskSpec
 from sandbox.model.verdict import Evidence, Pair, Pins, Ran, Seen
 from sandbox.runtime.base import Runtime
 from sandbox.runtime.supplies import Supplies
+from sandbox.runtime.warmth import read_in
 
 _PLAIN = "run_plain"
 _FIELDS = ("ran", "detail", "report", "observed", "probes", "clock", "exit_code", "log", "seconds")
@@ -56,6 +57,7 @@ def verify(
     if made.refused:
         return _rejected(made.refused, outside, pins, conditions)
     layers = supplies.layers if conditions.layers != "none" else BARE
+    read_in((supplies.seed.folder, *supplies.image.lowers))
     coins = _coins(task, submission, supplies, attempt, conditions)
     swapped = coins.drawn(layers.canaries)
     bench = _Bench(task, made, conditions, runtime, supplies, now, ticks)

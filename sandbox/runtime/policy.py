@@ -43,6 +43,12 @@ NOT_TO_INIT_SECOND: dict[str, tuple[int, int]] = {
     "ioprio_set": (251, 30), "ptrace": (101, 117), "setpriority": (141, 140),
 }
 """The same, of which the second argument is one: or a group, of which the first process has 1 too."""
+IGNORED: dict[str, tuple[int, int]] = {"fadvise64": (221, 223)}
+"""Answered with 0, and not made: advice that changes nothing but what of a file is in memory. Boxes of
+an image have its files in common, and one could put out of memory what another then misses."""
+ADVISE = (28, 233)
+PUT_OUT = (20, 21)
+"""Of madvise's third argument, what does the same: MADV_COLD and MADV_PAGEOUT."""
 # fmt: on
 CLONE, CLONE3 = (56, 220), (435, 435)
 """clone3's flags lie in memory, where a filter cannot look: ENOSYS, and programs use clone."""

@@ -85,3 +85,10 @@ def test_so_are_those_that_name_it_second(call: str):
 
 def test_there_are_few_rules_as_each_costs_time_in_every_container():
     assert len(PROFILE["syscalls"]) < 32
+
+
+def test_advice_on_what_is_in_memory_is_taken_and_not_followed():
+    rules = [r for r in PROFILE["syscalls"] if {"fadvise64", "madvise"} & {*r["names"]}]
+    assert all((r["action"], r["errnoRet"]) == ("SCMP_ACT_ERRNO", 0) for r in rules)
+    advice = [c["valueTwo"] for r in rules for c in r.get("args", ())]
+    assert (len(rules), advice) == (3, list(policy.PUT_OUT))

@@ -72,6 +72,29 @@ def test_what_shows_otherwise_is_dependent_on_the_tests(seen: Seen):
     assert flags(seen) == ("test-dependent",)
 
 
+def partly(told: tuple[str, ...], plain: Plain) -> float:
+    """What ONE is worth where TWO, of as much weight, has failed."""
+    report = {ONE: PASSED, TWO: CheckReport(outcome=Outcome.FAILED)}
+    evidence = Evidence(ran=Ran.FINISHED, report=report, plain=shown(told=told))
+    return judge(SPEC, evidence, Layers(withheld=plain, plain=plain)).reward
+
+
+def test_of_a_part_every_value_has_to_be_what_is_expected():
+    assert partly(("3",), PLAIN) == partly(("3", "3.0"), PLAIN) == 0.5
+    assert partly(("1", "2", "3", "4"), PLAIN) == partly((), PLAIN) == 0
+
+
+def test_where_a_check_that_shares_the_assertion_failed_one_value_is_enough():
+    shared = replace(PLAIN, checks={ONE: ("o0",), TWO: ("o0",)}, left={})
+    assert partly(("2", "3"), shared) == 0.5
+    assert partly(("2", "4"), shared) == 0
+
+
+def test_where_another_row_failed_one_value_is_enough():
+    rows = replace(PLAIN, left={f"{ONE}[5]": "asynchronous"})
+    assert partly(("2", "3"), rows) == 0.5
+
+
 def test_a_check_that_the_spec_does_not_name_does_not_count():
     spec = replace(SPEC, checks=(CheckSpec(id=TWO),))
     assert flags(shown(told=("4",), outcome=Outcome.FAILED), spec) == ()

@@ -93,6 +93,18 @@ def test_the_first_process_cannot_be_traced_nor_slowed_down(machine, both):
     assert run(machine, call, 1, 0) == run(machine, call, 0, 4711) == ALLOW
 
 
+@pytest.mark.parametrize("both", policy.IGNORED.values(), ids=policy.IGNORED)
+def test_advice_on_what_is_in_memory_is_taken_and_not_followed(machine, both):
+    assert refused(run(machine, both[MACHINES.index(machine)], 3, 0, 0, 4)) == 0
+
+
+def test_pages_are_not_put_out_of_memory_by_their_user(machine):
+    call = policy.ADVISE[MACHINES.index(machine)]
+    assert [refused(run(machine, call, 0, 4096, advice)) for advice in policy.PUT_OUT] == [0, 0]
+    # Whatever else it advises: not to read ahead, to forget what is its own, huge pages.
+    assert {run(machine, call, 0, 4096, advice) for advice in (0, 1, 4, 14, 25)} == {ALLOW}
+
+
 @pytest.mark.parametrize("call", ALLOWED)
 def test_what_programs_need_is_allowed(machine, call):
     assert run(machine, number(call, machine)) == ALLOW

@@ -226,7 +226,7 @@ def test_what_brings_a_part_of_the_reward_shows_what_is_expected_without_the_tes
 ):
     """Rows of one test share an assertion: another row may be wrong."""
     spec = CheckSpec(id=CHECKS["one"])
-    plain = replace(PLAIN, checks={spec.id: ("k",)})
+    plain = replace(PLAIN, checks={spec.id: ("k",), f"{spec.id}[2]": ("k",)})
     seen = Seen(
         ran=Ran.FINISHED,
         report={spec.id: CheckReport(outcome=Outcome.PASSED)},

@@ -23,6 +23,8 @@ _NEWER = (
 )  # fmt: skip
 """Refused as unknown; names that the engine's library does not know are left out by it."""
 _NATIVE = ("SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64")
+_NO_ERROR = 0
+"""The call is not made, and who makes it is told that it was."""
 _LOW = 0xFFFF_FFFF
 """The kernel looks at the lower half of these arguments only; so must we."""
 
@@ -60,7 +62,9 @@ def rules() -> list[dict[str, Any]]:
         _refuse(sorted(policy.NOT_TO_INIT), given=_equal(0, 1)),
         _refuse(sorted(policy.NOT_TO_INIT_SECOND), given=_equal(1, 1)),
         _refuse(["ioctl"], given=_equal(1, policy.TIOCSTI)),
+        _refuse(sorted(policy.IGNORED), _NO_ERROR),
     ]
+    found += [_refuse(["madvise"], _NO_ERROR, _equal(2, advice)) for advice in policy.PUT_OUT]
     found += [_refuse(["clone"], given=_masked(0, f, f)) for f in policy.NAMESPACE_FLAGS]
     sockets, highest = ["socket", "socketpair"], max(policy.FAMILIES)
     above = {"index": 0, "op": "SCMP_CMP_GT", "value": highest, "valueTwo": 0}

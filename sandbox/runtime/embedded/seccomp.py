@@ -7,7 +7,7 @@ import struct
 from sandbox.runtime import policy
 
 _LOAD, _JEQ, _JGE, _JSET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NR, _ARCH, _ARG0, _ARG1 = 0, 4, 16, 24
+_NR, _ARCH, _ARG0, _ARG1, _ARG2 = 0, 4, 16, 24, 32
 _ALLOW, _ERRNO, _KILL = 0x7FFF_0000, 0x0005_0000, 0x8000_0000
 _AUDIT = dict(zip(policy.ARCHITECTURES, (0xC000_003E, 0xC000_00B7), strict=True))
 
@@ -26,6 +26,13 @@ def program(machine: str = "") -> bytes:
     for numbers in policy.DENIED.values():
         if numbers[column] >= 0:
             code += [_op(_JEQ, numbers[column], 0, 1), refuse]
+    ignored = _op(_RETURN, _ERRNO)
+    for numbers in policy.IGNORED.values():
+        code += [_op(_JEQ, numbers[column], 0, 1), ignored]
+    code += [_op(_JEQ, policy.ADVISE[column], 0, 2 + 2 * len(policy.PUT_OUT)), _op(_LOAD, _ARG2)]
+    for advice in policy.PUT_OUT:
+        code += [_op(_JEQ, advice, 0, 1), ignored]
+    code += [_op(_RETURN, _ALLOW)]
     for argument, calls in ((_ARG0, policy.NOT_TO_INIT), (_ARG1, policy.NOT_TO_INIT_SECOND)):
         for numbers in calls.values():
             code += [_op(_JEQ, numbers[column], 0, 4), _op(_LOAD, argument)]

@@ -1,7 +1,9 @@
 """Runs in a box: files that tell of the host or lead to it."""
 
 import json
+import mmap
 import os
+import resource
 import socket
 import stat
 import subprocess
@@ -204,6 +206,26 @@ def setuid() -> str:
     return "held" if done.stdout.split() == ["4242", "4242"] else f"not held: {done}"
 
 
+def missed() -> int:
+    """How many pages of a file of the image are not in memory; they are from then on."""
+    with open(os.__file__, "rb") as f, mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) as pages:
+        pages.madvise(mmap.MADV_RANDOM)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+        sum(pages[at] for at in range(0, len(pages), mmap.PAGESIZE))
+        return resource.getrusage(resource.RUSAGE_SELF).ru_majflt - before
+
+
+def shared_pages() -> str:
+    """Boxes of an image share them: what one puts out of memory, another misses."""
+    missed()
+    with open(os.__file__, "rb") as f:
+        attempt(os.posix_fadvise, f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        with mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) as pages:
+            sum(pages[at] for at in range(0, len(pages), mmap.PAGESIZE))
+            attempt(pages.madvise, 21)
+    return "held" if not (gone := missed()) else f"not held: {gone} pages"
+
+
 report({
     "read the kernel's memory and log": secrets, "read the kernel's tables of pages": tables, "read the kernel's addresses": addresses,
     "write core_pattern, sysrq and the like": controls, "write to any file of /proc": lambda: walk("/proc"),
@@ -212,5 +234,5 @@ report({
     "leave a chroot by a kept folder": chroot, "leave a chroot by a folder's parent": above,
     "reach abstract sockets of the host": abstract, "reach the host's loopback": loopback,
     "reach a container engine's socket": engine, "learn where on the host its layers are": layers,
-    "become root by a setuid program": setuid,
+    "become root by a setuid program": setuid, "put the image's files out of memory": shared_pages,
 })  # fmt: skip
