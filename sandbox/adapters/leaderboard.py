@@ -83,7 +83,7 @@ def _write_trajectories(place: Path, run: Path, graded: Graded) -> dict[str, str
     place.mkdir()
     found: dict[Path, Found] = {}
     if (run / RESULTS).exists() and graded.folders:
-        found = {one.folder.path: one for one in rollouts(Wanted(run=run, out=place))}
+        found = {one.folder.path: one for one in rollouts(Wanted(run=run, out=place))[0]}
     untold: dict[str, str] = {}
     for name in (r.instance_id for r in graded.results):
         folder = graded.folders.get(name)
