@@ -51,6 +51,6 @@ def _show(found: "Examined", path: Path) -> None:
         print(printable(f"note: {remark.where}: {remark.message}"))
     wrong = len(found.problems) + len(found.missing)
     print(
-        f"{found.submissions} submissions of {found.tasks} tasks; "
+        f"submissions: {found.submissions}, of tasks: {found.tasks}; "
         + (f"{wrong} problems" if wrong else f"ready: stillroom grade {path}")
     )

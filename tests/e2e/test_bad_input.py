@@ -220,3 +220,10 @@ def test_an_unknown_error_is_our_bug_and_loud(
     monkeypatch.syspath_prepend(home)
     assert main(["run", TASK, "--agent", "broken:agent"]) == 70
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_clones_that_are_not_there_are_named(home: Path, capsys: pytest.CaptureFixture[str]):
+    (home / "data.jsonl").write_text("{}\n")
+    for given in ("clones", "psf/requests=clones"):
+        said = refused(capsys, "import", "swebench", "data.jsonl", "--repos", given)
+        assert "--repos clones: no such folder" in said

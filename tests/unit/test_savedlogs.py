@@ -319,6 +319,13 @@ def test_logs_are_found_under_the_names_that_harnesses_give_them(tmp_path: Path)
         regrade_all(data, data)
 
 
+def test_a_folder_without_any_log_of_the_data_set_is_no_result(tmp_path: Path):
+    _, data = folder_of(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    with pytest.raises(UserError, match="has no log of the 4"):
+        regrade_all(tmp_path / "elsewhere", data)
+
+
 def test_reports_are_those_of_other_tools(tmp_path: Path):
     logs, data = folder_of(tmp_path)
     report = json.loads(write_reports(regrade_all(logs, data), tmp_path / "out").read_text())

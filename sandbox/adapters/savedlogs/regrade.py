@@ -67,12 +67,17 @@ class RegradedAll:
 def regrade_all(folder: Path, dataset: Path, edition: Edition | None = None) -> RegradedAll:
     """edition: the rule to grade by; None: the one each log was made under.
 
-    Raises UserError for what is no folder or no data set.
+    Raises UserError for what is no folder or no data set, and where nothing of it is there.
     """
     data = read_dataset(dataset)
     instances = {i.instance_id: i for i in data.instances}
     found = find_logs(folder, instances.keys())
     logs = tuple(regrade(log, instances[log.instance_id], edition) for log in found.logs)
+    if instances and not logs and not found.odd:
+        raise UserError(
+            f"{folder} has no log of the {len(instances)} in {dataset}",
+            hint="a log is INSTANCE_ID/test_output.txt, at any depth, or INSTANCE_ID.log",
+        )
     seen = {log.instance_id for log in logs} | {odd.instance_id for odd in found.odd}
     return RegradedAll(
         logs=logs,
