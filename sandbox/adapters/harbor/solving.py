@@ -1,5 +1,6 @@
 """A task's own solution, run once in the agent's box: what it leaves behind is the reference."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -14,8 +15,11 @@ from sandbox.runtime.base import Box, Change
 
 _NOISE = (
     "/solution", "/oracle", "/tests", "/run", "/proc", "/sys", "/dev", "/root/.cache", "/var/cache",
-    "/var/log", "/var/lib/apt", "/logs/agent", "/logs/verifier", "/tmp",  # noqa: S108 - the box's
+    "/var/lib/apt", "/var/log/lastlog", "/var/log/faillog", "/var/log/wtmp", "/logs/agent",
+    "/logs/verifier",
 )  # fmt: skip
+_TEMPORARY = re.compile(r"/tmp(/(tmp|uv-|pip-|pytest-|stillroom-|npm-|hsperfdata|\.).*)?$")
+"""What programs leave there, and nobody means to."""
 _SHOWN = 12
 
 
@@ -74,7 +78,7 @@ def _changed(box: Box, workdir: str) -> Iterator[Change]:
         path = change.path
         if any(path == n or path.startswith(f"{n}/") for n in (*_NOISE, workdir)):
             continue
-        if "/__pycache__" in path or change.kind == "deleted":
+        if "/__pycache__" in path or change.kind == "deleted" or _TEMPORARY.match(path):
             continue
         yield change
 
