@@ -14,17 +14,17 @@ from sandbox.formats.shellwords import Simple, simple_commands
 Kind = Literal["apt", "pip", "other"]
 _PIP = re.compile(r"(.*/)?pip[23]?(\.\d+)?")
 _PYTHON = re.compile(r"(.*/)?python[23]?(\.\d+)?")
-_VALUED = frozenset({
+VALUED = frozenset({
     "-r", "--requirement", "-c", "--constraint", "-i", "--index-url", "--extra-index-url", "-f",
     "--find-links", "-t", "--target", "--python", "--prefix", "--root", "--timeout", "--retries",
     "--trusted-host", "--platform", "--progress-bar", "--src", "--cache-dir", "-p", "-w", "--with",
     "--with-requirements", "--from", "--python-version", "--with-editable", "--directory",
     "--project", "--index", "--group", "-o", "--target-release",
 })  # fmt: skip
-"""Options of these programs that are followed by a value."""
+"""Options of these programs that are followed by a value. What answers in a box reads this, too."""
 INSTALLERS = re.compile(r"https?://(astral\.sh/uv|(bootstrap\.)?pypa\.io/get-pip|bootstrap\.pypa)")
 """Scripts that install what an image has, or what answers in its stead."""
-_LOCAL = re.compile(r"(https?://)?(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])([:/]|$)")
+LOCAL = re.compile(r"(https?://)?(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])([:/]|$)")
 _ELSEWHERE = ("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--index")
 _ADDRESSES = ("http://", "https://", "git@", "ssh://", "git://")
 _FAR = frozenset({"npm", "npx", "yarn", "pnpm", "gem", "cargo", "go", "conda", "mamba", "poetry"})
@@ -153,6 +153,8 @@ def _uv(rest: Sequence[str], read: Read) -> Iterator[tuple[Kind, str]]:
         case ["run", *more]:
             _, options = _split(more, to_first=True)
             yield from _by_options(options, read)
+        case ["sync" | "lock" | "export" | "build", *_]:
+            yield "other", "uv " + " ".join(rest)
         case _:
             pass
 
@@ -175,7 +177,7 @@ def _split(
     for word in words:
         if word.startswith("-") and word != "-":
             name, equals, value = word.partition("=")
-            if not equals and name in _VALUED:
+            if not equals and name in VALUED:
                 value = next(words, "")
             options.append((name, value))
         elif re.match(r"\d?[<>]", word):
@@ -193,7 +195,7 @@ def _other(name: str, rest: Sequence[str], line: str) -> Iterator[tuple[Kind, st
         yield "other", line
     elif name in ("curl", "wget"):
         far = [w for w in rest if w.startswith(("http://", "https://", "ftp://"))]
-        if any(not _LOCAL.match(w) and not INSTALLERS.match(w) for w in far):
+        if any(not LOCAL.match(w) and not INSTALLERS.match(w) for w in far):
             yield "other", line
     elif name == "git" and rest[:1] in (["clone"], ["fetch"], ["pull"]) and _is_far(rest):
         yield "other", line
