@@ -17,7 +17,6 @@ from sandbox.formats.dockersteps import Copy, Env, Run, Step, User, Workdir
 from sandbox.model.task import ClockSpec, Limits
 from sandbox.runtime.base import Box, ExecResult, Runtime
 from sandbox.runtime.freeze.hold import held, stillness
-from sandbox.runtime.image.entry import Entry as LayerEntry
 from sandbox.runtime.spec import PATH, BoxSpec, Image, Mount, Seed
 from sandbox.runtime.store import Store
 from sandbox.runtime.tarball import pack
@@ -28,26 +27,10 @@ TOOLS = "/run/stillroom-tools"
 WANTED = "/run/stillroom-wanted/list"
 LIMITS = Limits(memory_mib=4096, pids=1024, disk_mib=8192, file_mib=4096)
 _STATUS_BYTES = 1 << 20
-_USUAL_MODES = frozenset({0o644, 0o755, 0o664, 0o775, 0o666, 0o777})
 _WORDS = 600
 _AT_ONCE = 500
 _LINKED = re.compile(r"\bln\s+(?:-\w+\s+)*\S+\s+(/usr/(?:local/)?bin/(?:python|pip)3?)(?=[\s;&]|$)")
 """What links a name of Python's: it is there already, where theirs has none."""
-_LEFT_OUT = (
-    "etc/apt", "root/.cache", "var/cache", "var/lib/apt", "var/log/apt", "var/log/lastlog",
-    "var/log/faillog", "run", "tmp/stillroom-wanted", "proc", "sys", "dev", "oracle", "solution",
-)  # fmt: skip
-"""What no step means to leave."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
-    """What the steps left."""
-
-    tree: tuple[Entry, ...]
-    """In the working directory: it is pinned as a repository."""
-    rest: tuple[LayerEntry, ...]
-    """Elsewhere: a layer of the image."""
 
 
 @contextmanager
@@ -227,7 +210,11 @@ class Builder:
         for source in step.sources:
             said = source.lstrip("/") or "."
             found = sorted(top.glob(said)) if any(c in said for c in "*?[") else [top / said]
-            found = [p for p in found if p.exists() and PurePosixPath(p.relative_to(top)) not in self.ignored]
+            found = [
+                p
+                for p in found
+                if p.exists() and PurePosixPath(p.relative_to(top)) not in self.ignored
+            ]
             found = [p for p in found if p.resolve().is_relative_to(top)]
             if not found:
                 note = f"`{source}` is not in {self.task.context.name}/"
@@ -281,65 +268,3 @@ def failed(done: ExecResult) -> str:
     words = (done.stdout + done.stderr).decode("utf-8", "replace").strip()[-_WORDS:]
     how = "its time was up" if done.timed_out else f"it ended with {done.exit_code}"
     return f"{how}{f' ({done.limit})' if done.limit else ''}; its last words: {words!r}"
-
-
-def read_made(tar: Path, workdir: str, report: Report, where: str) -> Made:
-    """What a snapshot of the box holds. What of it has no place here is in the report."""
-    tree: list[Entry] = []
-    rest: list[LayerEntry] = []
-    owners: set[str] = set()
-    odd: set[str] = set()
-    inner = workdir.strip("/") + "/"
-    with tarfile.open(tar, encoding="utf-8", errors="surrogateescape") as archive:
-        for member in archive:
-            name = member.name.strip("/")
-            if any(name == left or name.startswith(f"{left}/") for left in _LEFT_OUT):
-                continue
-            if "__pycache__" in name.split("/"):
-                continue
-            if PurePosixPath(name).name.startswith(".wh."):
-                report.dropped("removed files", f"/{name.replace('.wh.', '')} stays", where)
-                continue
-            if member.uid:
-                owners.add(f"/{name}")
-            within = f"{name}/".startswith(inner)
-            path = name[len(inner) :]
-            if within and path and not member.isdir() and ".git" not in path.split("/"):
-                tree.append(_tree_entry(archive, member, path))
-                if member.isreg() and member.mode & 0o7777 not in _USUAL_MODES:
-                    odd.add(f"/{name} ({member.mode & 0o7777:o})")
-            else:
-                if within and path.split("/")[0] == ".git":
-                    continue
-                rest += _layer_entry(archive, member, name)
-                if not rest or rest[-1].path != name:
-                    report.dropped("special files", f"/{name} is no file, folder or link", where)
-    if odd:
-        note = f"{len(odd)} files of the working directory keep no rights but to be run: {min(odd)}"
-        report.changed("modes", note, where)
-    if owners:
-        note = f"{len(owners)} files are root's, and somebody else's there: {min(owners)}"
-        report.changed("owners", note, where)
-    return Made(tree=tuple(sorted(tree)), rest=tuple(rest))
-
-
-def _tree_entry(archive: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> Entry:
-    if member.issym():
-        return Entry(path, "link", member.linkname.encode("utf-8", "surrogateescape"))
-    return Entry(path, "exec" if member.mode & 0o100 else "file", _data(archive, member))
-
-
-def _layer_entry(archive: tarfile.TarFile, member: tarfile.TarInfo, name: str) -> list[LayerEntry]:
-    mtime = int(member.mtime)
-    if member.isdir():
-        return [LayerEntry(name, "folder", member.mode, mtime)]
-    if member.issym():
-        return [LayerEntry(name, "symlink", 0o777, mtime, target=member.linkname)]
-    if member.isreg() or member.islnk():
-        return [LayerEntry(name, "file", member.mode, mtime, _data(archive, member))]
-    return []
-
-
-def _data(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    f = archive.extractfile(member)
-    return f.read() if f else b""

@@ -56,8 +56,10 @@ class _World:
         self.service = self._service()
         self.image = self.image or self.service.image or ""
         self._build()
-        self.workdir = self.env.workdir or self.service.workdir or common.workdir_of(
-            self.steps, self.report, self.image_where
+        self.workdir = (
+            self.env.workdir
+            or self.service.workdir
+            or common.workdir_of(self.steps, self.report, self.image_where)
         )
 
     def _build(self) -> None:

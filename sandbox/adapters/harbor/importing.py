@@ -10,10 +10,11 @@ from pathlib import Path
 from sandbox.adapters.harbor import from_harbor, from_terminal_bench
 from sandbox.adapters.harbor.bases import base_of
 from sandbox.adapters.harbor.bench import Bench, Place
-from sandbox.adapters.harbor.building import Builder, Made, failed, read_made, tool_box
+from sandbox.adapters.harbor.building import Builder, failed, tool_box
 from sandbox.adapters.harbor.common import entrypoints
 from sandbox.adapters.harbor.foreign import Foreign
 from sandbox.adapters.harbor.judging import judged
+from sandbox.adapters.harbor.made import Made, read_made
 from sandbox.adapters.harbor.packages import Packages, packages_of
 from sandbox.adapters.harbor.report import ImportRecord, Report
 from sandbox.adapters.harbor.settingup import Setup, set_up, setups

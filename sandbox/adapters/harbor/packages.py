@@ -23,6 +23,8 @@ ANSWERED_DEBS = frozenset({
     "python3.11-venv",
 })  # fmt: skip
 """What installs more, and is answered in its stead; and what records a terminal, as we do."""
+_BESIDE = {"gcc": "libc6-dev", "golang-go": "gcc", "tcc": "libc6-dev"}
+"""What Debian only recommends, and nobody who asks for the one is without."""
 _NATIVE = ("libstdc++6", "libgomp1")
 """What compiled wheels are linked with, and every image of theirs has."""
 _USERS = ("useradd", "groupadd", "usermod", "adduser", "addgroup", "chpasswd")
@@ -74,7 +76,8 @@ class _Gathering:
             self.report.changed(f"{stage}-time apt", note, want.where)
             return
         if want.what not in self.debs:
-            self.debs.append(want.what)
+            beside = _BESIDE.get(want.what)
+            self.debs += [want.what, *([beside] if beside and beside not in self.debs else ())]
             if stage != "build":
                 note = f"the image has `{want.what}`, so that {stage} needs no network"
                 self.report.changed(f"{stage}-time apt", note, want.where)

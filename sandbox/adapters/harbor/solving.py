@@ -18,7 +18,7 @@ _NOISE = (
     "/var/lib/apt", "/var/log/lastlog", "/var/log/faillog", "/var/log/wtmp", "/logs/agent",
     "/logs/verifier",
 )  # fmt: skip
-_TEMPORARY = re.compile(r"/tmp(/(tmp|uv-|pip-|pytest-|stillroom-|npm-|hsperfdata|\.).*)?$")
+_TEMPORARY = re.compile(r"/tmp(/(tmp|uv-|pip-|pytest-|stillroom-|npm-|hsperfdata|\.).*)?$")  # noqa: S108 - the box's
 """What programs leave there, and nobody means to."""
 _SHOWN = 12
 
