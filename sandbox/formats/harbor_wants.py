@@ -5,6 +5,7 @@ not seen here is refused when it asks.
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -29,6 +30,7 @@ _ELSEWHERE = ("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "-
 _ADDRESSES = ("http://", "https://", "git@", "ssh://", "git://")
 _FAR = frozenset({"npm", "npx", "yarn", "pnpm", "gem", "cargo", "go", "conda", "mamba", "poetry"})
 _FAR_VERBS = frozenset({"install", "i", "ci", "add", "get", "create", "exec", "dlx"})
+PROJECT = re.compile(r"(?!.*\.(whl|gz|zip|txt)$)(\.{1,2}(?=[/\[]|$)|/)[^:$*]*$")
 _NEVER = frozenset({"apk", "dnf", "yum", "pacman", "brew", "add-apt-repository", "docker", "snap"})
 REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(\[[^\]]*\])?\s*(.*)", re.DOTALL)
 
@@ -101,10 +103,35 @@ def _pip(rest: Sequence[str], read: Read) -> Iterator[tuple[Kind, str]]:
     given, options = _split(rest)
     if given[:1] != ["install"]:
         return
-    yield from _requirements(given[1:])
+    for word in given[1:]:
+        if is_local(word):
+            yield from _project(word, read)
+        else:
+            yield from _requirements([word])
     yield from _by_options(options, read)
-    if any(word in ("-e", "--editable") for word in rest):
-        yield "other", "pip " + " ".join(rest)
+
+
+def is_local(word: str) -> bool:
+    """A folder with a project, as `.`, `./lib[extra]` or /app."""
+    return bool(PROJECT.match(word))
+
+
+def _project(word: str, read: Read) -> Iterator[tuple[Kind, str]]:
+    """What a project needs to be built and to run, as its pyproject.toml says."""
+    folder, _, extras = word.partition("[")
+    try:
+        data = tomllib.loads(read(f"{folder.rstrip('/')}/pyproject.toml") or "")
+        asked = list(data.get("build-system", {}).get("requires", ["setuptools"]))
+        asked += data["project"].get("dependencies", [])
+        optional = data["project"].get("optional-dependencies", {})
+        for extra in filter(None, extras.rstrip("]").split(",")):
+            asked += optional[extra.strip()]
+    except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError):
+        yield "other", f"pip install {word}"
+        return
+    if any(package_of(one) == "setuptools" for one in asked):
+        asked.append("wheel")
+    yield from _requirements(asked)
 
 
 def _requirements(given: Sequence[str]) -> Iterator[tuple[Kind, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sandbox.adapters.harbor.packages import ANSWERED_DEBS, TOOLS, Packages
 from sandbox.formats.digest import Entry
-from sandbox.formats.harbor_wants import INSTALLERS, LOCAL, REQUIREMENT, VALUED
+from sandbox.formats.harbor_wants import INSTALLERS, LOCAL, PROJECT, REQUIREMENT, VALUED
 from sandbox.model.image import ImageLock
 
 FOLDER = ".grading"
@@ -66,6 +66,7 @@ def known(lock: ImageLock, packages: Packages) -> dict[str, Any]:
         "installers": INSTALLERS.pattern,
         "local": LOCAL.pattern,
         "requirement": REQUIREMENT.pattern,
+        "project": PROJECT.pattern,
     }
 
 

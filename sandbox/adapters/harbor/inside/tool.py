@@ -11,11 +11,13 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 PYTHON = "/usr/bin/python3"
+EDITABLE = "--editable"
 _REFUSED = 1
 
 
@@ -91,15 +93,33 @@ def named(options: Iterable[tuple[str, str]]) -> list[str]:
             found += listed(value)
         elif name in ("-w", "--with"):
             found += [part.strip() for part in value.split(",")]
-        elif name in ("-e", "--editable"):
-            found.append("-e")
+        elif name == EDITABLE and value:
+            found.append(value)
     return found
 
 
 def install(words: list[str]) -> int:
     given, options = split(words)
-    missing = lacking([*given, *named(options)])
-    return refuse(missing) if missing else 0
+    places = [word for word in given if re.match(plan()["project"], word)]
+    missing = lacking([*(g for g in given if g not in places), *named(options)])
+    return (
+        refuse(missing)
+        if missing
+        else projects(places, editable="-e" in words or EDITABLE in words)
+    )
+
+
+def projects(places: list[str], *, editable: bool) -> int:
+    """Folders with a project: built by the image's own pip, of what the image has."""
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    for place in places:
+        line = [PYTHON, "-m", "pip", "install", "--no-index", "--no-deps", "--no-build-isolation"]
+        line += ["--root-user-action=ignore", "--disable-pip-version-check"]
+        line += ["-e", place] if editable else [place]
+        done = subprocess.run(line, env=env, check=False)
+        if done.returncode:
+            return done.returncode
+    return 0
 
 
 def apt(words: list[str]) -> int:
