@@ -15,7 +15,7 @@ class Ignored:
 
     def __contains__(self, path: PurePosixPath) -> bool:
         """path: relative to the folder. What lies in a folder goes with it."""
-        names = [str(path), *(str(p) for p in path.parents if p.parts)]
+        names = [str(p) for p in (path, *path.parents) if p.parts]
         out = False
         for pattern, leaves in self.rules:
             if any(pattern.fullmatch(name) for name in names):

@@ -16,6 +16,7 @@ from sandbox.formats.dockerignore import ignored
         (["/docs/"], "docs/a.md", True),
         (["*", "!keep"], "keep/a", False),
         (["*", "!keep"], "other", True),
+        (["*"], ".", False),
         (["*.txt", "!b.txt"], "b.txt", False),
         (["a?.[ch]"], "ab.c", True),
         (["# *"], "a", False),
