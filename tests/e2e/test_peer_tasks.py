@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.formats.taskfile import load_task
 from tests.e2e.conftest import Stillroom
 from tests.support.peertasks import BENCH, HARBOR, write
 
@@ -130,3 +131,9 @@ def test_an_exported_task_is_the_same_when_it_comes_back(stillroom: Stillroom, t
     assert (task["oracle"], task["floor"]) == (1.0, 0.0)
     record = json.loads((tmp_path / "back/task_specs/mine/import.json").read_text())
     assert record["format"] == "harbor"
+    ours, again = (load_task(tmp_path / at, "mine") for at in ("", "back"))
+    assert again.instruction == ours.instruction
+    assert again.workdir == ours.workdir
+    kept = ("wall_seconds", "cpus", "memory_mib", "disk_mib")
+    assert [getattr(again.limits, k) for k in kept] == [getattr(ours.limits, k) for k in kept]
+    assert again.repo.tree == ours.repo.tree

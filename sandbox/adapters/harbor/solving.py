@@ -1,7 +1,7 @@
 """A task's own solution, run once in the agent's box: what it leaves behind is the reference."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sandbox.adapters.harbor.bench import Bench
@@ -21,6 +21,10 @@ _NOISE = (
 _TEMPORARY = re.compile(r"/tmp(/(tmp|uv-|pip-|pytest-|stillroom-|npm-|hsperfdata|\.).*)?$")  # noqa: S108 - the box's
 """What programs leave there, and nobody means to."""
 _SHOWN = 12
+_SHARED = frozenset({"home", "media", "mnt", "opt", "srv"})
+"""Whose folders are somebody's, each."""
+_SYSTEM = frozenset({"etc", "logs", "usr", "var"})
+_LOGS = ("/logs/artifacts",)
 
 
 def solve(bench: Bench, judging: Judging) -> tuple[Judging, bytes]:
@@ -66,7 +70,9 @@ def solve(bench: Bench, judging: Judging) -> tuple[Judging, bytes]:
         report.changed("solution", note, task.solution.where)
     report.require_none_refused()
     tops = {line.split("/")[0] for line in _names(submission.patch)}
-    judging = replace(judging, writable=tuple(sorted({*judging.writable, *tops})))
+    # There, tests are root's: what was made elsewhere they may change, as what was made here.
+    rooted = [p for p in judging.submission if p.startswith("/") and p not in _LOGS]
+    judging = replace(judging, writable=tuple(sorted({*judging.writable, *tops, *rooted})))
     write_solution(place.home, task, submission.patch)
     write_task(place.home, task, bench.pinned, judging)
     return judging, submission.patch
@@ -96,10 +102,20 @@ def _declared(bench: Bench, judging: Judging, changed: Sequence[Change]) -> Judg
         note = f"it changes what no submission may bring: {', '.join(outside[:_SHOWN])}"
         report.changed("solution", note, where)
     known = judging.submission
-    more = [p for p in mine if not any(p == k or p.startswith(f"{k}/") for k in known)]
+    whole = dict.fromkeys(_own_folder(p, task.workdir, task.env) for p in mine)
+    more = [p for p in whole if not any(p == k or p.startswith(f"{k}/") for k in known)]
     if more:
         report.mapped("solution", f"submission.paths: {', '.join(more[:_SHOWN])}", where)
     return replace(judging, submission=(*known, *more))
+
+
+def _own_folder(path: str, workdir: str, env: Mapping[str, str]) -> str:
+    """The folder of the task's own that it lies in, as /output is: others may name files otherwise."""
+    parts = path.strip("/").split("/")
+    depth = 2 if parts[0] in _SHARED else 1
+    whole = "/" + "/".join(parts[:depth])
+    own = parts[0] not in _SYSTEM and not any(submitted_rules((whole,), workdir, env))
+    return whole if own and len(parts) > depth else path
 
 
 def _names(patch: bytes) -> Iterator[str]:
