@@ -258,12 +258,6 @@ def _verifier_rules(raw: VerifierFile) -> Iterator[Broken]:
     yield from _path_rules(raw.bundle.paths, (*at, "paths"))
     if not raw.run:
         yield ("verifier", "run"), "nothing would be run", "name a file or folder"
-    if WHOLE in raw.writable:
-        yield (
-            ("verifier", "writable"),
-            f"`{WHOLE}` would be the hidden tests, too",
-            "name its parts",
-        )
     if not inside(raw.checks):
         yield ("verifier", "checks"), "should be a file under verifiers/<task>/", ""
     for key in ("seconds", "check_seconds"):
