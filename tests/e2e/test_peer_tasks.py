@@ -30,8 +30,9 @@ for name in sys.argv[1:]:
     [
         ("harbor", HARBOR["part"], 1.0, 0.25),
         ("terminal-bench", BENCH["usual"], 1.0, 0.0),
+        ("terminal-bench", BENCH["same-shell"], 1.0, 0.0),
     ],
-    ids=["harbor", "terminal-bench"],
+    ids=["harbor", "terminal-bench", "same-shell"],
 )
 def test_an_imported_task_gives_all_to_its_solution_and_its_floor_to_nothing(
     stillroom: Stillroom,

@@ -160,6 +160,12 @@ def test_of_a_verifier_of_its_own_what_is_declared_is_the_submission(tmp_path):
     assert fates(rows)["artifacts.destination"] == "dropped"
 
 
+def test_a_compose_file_of_one_container_says_how_it_is_set_up(tmp_path):
+    (task,), rows = harbor(tmp_path, "compose")
+    assert (task.workdir, task.env) == ("/work", {"WORD": "yes-no"})
+    assert fates(rows)["version"] == "changed"
+
+
 def test_steps_are_tasks_each_of_which_begins_where_the_one_before_ends(tmp_path):
     (one, two), rows = harbor(tmp_path, "steps")
     assert (one.id, two.id) == ("steps.1-one", "steps.2-two")

@@ -167,7 +167,7 @@ class Builder:
                 pass
 
     def _run(self, step: Run) -> None:
-        for name in _LINKED.findall(step.script):
+        for name in linked(step.script):
             self.box.exec(["sh", "-c", '[ ! -L "$0" ] || rm "$0"', name], seconds=60)
         args = {k: v for k, v in step.args.items() if k not in self.env}
         done = self.run(step.script, args, self.task.build_seconds, step.shell)
@@ -250,6 +250,11 @@ class Builder:
         if done.exit_code != 0:
             self.report.refused(name, failed(done), where)
             self.report.require_none_refused()
+
+
+def linked(script: str) -> list[str]:
+    """Names of Python's that a step links to another program."""
+    return _LINKED.findall(script)
 
 
 def put_of(place: Path, target: str) -> tuple[bytes, str]:

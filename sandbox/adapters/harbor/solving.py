@@ -84,7 +84,7 @@ def _changed(box: Box, workdir: str) -> Iterator[Change]:
         path = change.path
         if any(path == n or path.startswith(f"{n}/") for n in (*_NOISE, workdir)):
             continue
-        if "/__pycache__" in path or change.kind == "deleted" or _TEMPORARY.match(path):
+        if "/__pycache__" in path or change.kind == "deleted" or is_temporary(path):
             continue
         yield change
 
@@ -102,14 +102,19 @@ def _declared(bench: Bench, judging: Judging, changed: Sequence[Change]) -> Judg
         note = f"it changes what no submission may bring: {', '.join(outside[:_SHOWN])}"
         report.changed("solution", note, where)
     known = judging.submission
-    whole = dict.fromkeys(_own_folder(p, task.workdir, task.env) for p in mine)
+    whole = dict.fromkeys(own_folder(p, task.workdir, task.env) for p in mine)
     more = [p for p in whole if not any(p == k or p.startswith(f"{k}/") for k in known)]
     if more:
         report.mapped("solution", f"submission.paths: {', '.join(more[:_SHOWN])}", where)
     return replace(judging, submission=(*known, *more))
 
 
-def _own_folder(path: str, workdir: str, env: Mapping[str, str]) -> str:
+def is_temporary(path: str) -> bool:
+    """Is it left behind by the way, rather than as work?"""
+    return bool(_TEMPORARY.match(path))
+
+
+def own_folder(path: str, workdir: str, env: Mapping[str, str]) -> str:
     """The folder of the task's own that it lies in, as /output is: others may name files otherwise."""
     parts = path.strip("/").split("/")
     depth = 2 if parts[0] in _SHARED else 1
