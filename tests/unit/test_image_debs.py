@@ -236,7 +236,7 @@ def test_every_folder_above_a_file_has_an_entry(tmp_path):
     assert found["a/b"].kind == "folder"
 
 
-def test_what_is_run_when_a_package_is_set_up_is_read_and_not_run(tmp_path):
+def test_what_is_run_when_a_package_is_set_up_is_read_and_not_run(tmp_path: Path):
     def packed(*more: Member) -> Path:
         control = gzip.compress(tar(member("./control", CONTROL.encode()), *more))
         path = tmp_path / "x.deb"
