@@ -31,17 +31,23 @@ done
 """In place of debconf, which our images leave out."""
 _ALL = """\
 cd {folder}
-[ -e /usr/share/debconf ] || {{ mkdir /usr/share/debconf; cp confmodule /usr/share/debconf/; made=1; }}
+[ -e /usr/share/debconf ] || {{ mkdir /usr/share/debconf; cp confmodule /usr/share/debconf/; asks=1; }}
+[ -e /usr/share/man ] || {{ man=1; for n in 1 2 3 4 5 6 7 8; do mkdir -p /usr/share/man/man$n; done; }}
 printf '#!/bin/sh\\nexit 101\\n' > /usr/sbin/policy-rc.d; chmod 755 /usr/sbin/policy-rc.d
-{each}
+set_up() {{
+  DPKG_MAINTSCRIPT_PACKAGE=$1 DPKG_MAINTSCRIPT_NAME=postinst DPKG_MAINTSCRIPT_ARCH=amd64 \\
+    timeout {seconds} ./"$1.postinst" configure '' > "$1.log" 2>&1 < /dev/null
+}}
+again=
+for name in {names}; do set_up "$name" || again="$again $name"; done
+for name in $again; do
+  set_up "$name" || echo "$name: $(tail -n 1 "$name.log" | cut -c 1-200)"
+done
 rm -f /usr/sbin/policy-rc.d
-[ -z "$made" ] || rm -r /usr/share/debconf
+[ -z "$asks" ] || rm -r /usr/share/debconf
+[ -z "$man" ] || rm -r /usr/share/man
 """
-_ONE = """\
-DPKG_MAINTSCRIPT_PACKAGE={name} DPKG_MAINTSCRIPT_NAME=postinst DPKG_MAINTSCRIPT_ARCH={arch} \\
-  timeout {seconds} ./{name}.postinst configure '' > {name}.log 2>&1 < /dev/null \\
-  || echo "{name}: $(tail -n 1 {name}.log | cut -c 1-200)"
-"""
+"""One may need an account that another makes: those that fail have a second turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +76,10 @@ def set_up(box: Box, found: Sequence[Setup], report: Report, where: str) -> None
     box.exec(["mkdir", "-p", _FOLDER], seconds=60)
     entries = [Entry(f"{s.pin.name}.postinst", "exec", s.script) for s in found]
     box.put(pack([*entries, Entry("confmodule", "file", _QUESTIONS.encode())]), _FOLDER)
-    each = "".join(
-        _ONE.format(name=shlex.quote(s.pin.name), arch=s.pin.arch, seconds=_EACH_SECONDS)
-        for s in found
-    )
+    names = " ".join(shlex.quote(s.pin.name) for s in found)
+    script = _ALL.format(folder=_FOLDER, names=names, seconds=_EACH_SECONDS)
     done = box.exec(
-        ["sh", "-c", _ALL.format(folder=_FOLDER, each=each)],
+        ["sh", "-c", script],
         seconds=_SECONDS,
         cwd="/",
         env={"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"},
