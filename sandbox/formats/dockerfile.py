@@ -28,6 +28,10 @@ class Instruction:
     """In capitals."""
     rest: str
     """Without comments, its lines joined."""
+    text: str
+    """The same with all of its spaces, as a builder passes it on."""
+    body: tuple[str, ...] = ()
+    """The lines of texts that it holds (`<<EOF`), with those that end them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,25 +99,34 @@ def instructions(path: Path, lines: list[str]) -> Iterator[Instruction]:
     escape = _escape(lines)
     n = 0
     while n < len(lines):
-        first, parts = n, list[str]()
+        first, parts, exact = n, list[str](), ""
         while n < len(lines):
-            line = lines[n].strip()
+            line, whole = lines[n].strip(), lines[n].rstrip()
             n += 1
             if line.startswith("#") or (parts and not line):
                 continue  # within an instruction too
             more = line.endswith(escape)
             parts.append(line[:-1].strip() if more else line)
+            exact += whole[:-1] if more else whole
             if not more:
                 break
         word, _, rest = " ".join(parts).strip().partition(" ")
         if not word:
             continue
+        begun = n
         if word.upper() in ("RUN", "COPY", "ADD"):
             for dash, end in _HEREDOC.findall(rest):
                 n = _after(path, lines, n, end, tabs=bool(dash))
         while lines[first].strip().startswith("#"):
             first += 1
-        yield Instruction(line=first + 1, last=n, word=word.upper(), rest=rest.strip())
+        yield Instruction(
+            line=first + 1,
+            last=n,
+            word=word.upper(),
+            rest=rest.strip(),
+            text=exact.strip()[len(word) :].strip(),
+            body=tuple(lines[begun:n]),
+        )
 
 
 def _escape(lines: list[str]) -> str:
@@ -163,8 +176,8 @@ def _from(found: Instruction, known: Mapping[str, str], where: str) -> tuple[str
     return image, words[2] if named else ""
 
 
-def expanded(text: str, known: Mapping[str, str]) -> str:
-    """With the values of variables in place of their names; quotes around it go."""
+def expanded(text: str, known: Mapping[str, str], *, quoted: bool = True) -> str:
+    """With the values of variables in place of their names; quoted: quotes around it go."""
 
     def value(found: re.Match[str]) -> str:
         name, how, other = found[1] or found[2], found[3] or "", found[4] or ""
@@ -173,7 +186,7 @@ def expanded(text: str, known: Mapping[str, str]) -> str:
             return other if has else ""
         return known.get(name, "") if has or not how else other
 
-    return _VARIABLE.sub(value, text.strip("\"'"))
+    return _VARIABLE.sub(value, text.strip("\"'") if quoted else text)
 
 
 def _swap(flag: re.Match[str], fresh: str) -> str:

@@ -4,7 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,17 @@ from sandbox.formats.yamlfile import read_text
 
 UV = re.compile(r"(ghcr\.io/)?astral-sh/uv(:.*|@.*)?")
 """An image that is there to copy one tool from."""
+SHELL = ("/bin/sh", "-c")
+_AUTOMATIC = {
+    "BUILDARCH": "amd64", "BUILDOS": "linux", "BUILDPLATFORM": "linux/amd64", "TARGETARCH": "amd64",
+    "TARGETOS": "linux", "TARGETPLATFORM": "linux/amd64",
+}  # fmt: skip
+"""What a builder says of itself, where an ARG asks."""
 _PASSED = frozenset({"LABEL", "MAINTAINER", "EXPOSE", "STOPSIGNAL", "VOLUME", "HEALTHCHECK", "CMD"})
 _FLAG = re.compile(r"--([a-z-]+)(?:=(\S+))?\s+")
 _ENV_PAIR = re.compile(r"([A-Za-z_]\w*)=(\"(?:[^\"\\]|\\.)*\"|'[^']*'|(?:\\.|[^\s\\])*)", re.DOTALL)
 _TEXT = re.compile(r"<<-?\s*([\"']?)([A-Za-z_]\w*)\1")
-_ARG = re.compile(r"([A-Za-z_]\w*)(?:=(.*))?", re.DOTALL)
+_ARG = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +37,12 @@ class From:
 class Run:
     where: str
     script: str
-    """For a shell."""
+    shell: tuple[str, ...] = SHELL
+    """What the script is given to."""
+    args: dict[str, str] = field(default_factory=dict)
+    """Of ARG: in the environment of this step, but not in that of what comes after."""
+    known: dict[str, str] = field(default_factory=dict)
+    """All variables, of ENV too, as far as the Dockerfile says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,19 +111,23 @@ class _Reader:
         self._path = path
         self._lines = lines
         self._known: dict[str, str] = {}
+        self._args: set[str] = set()
+        self._env_names: set[str] = set()
+        """What ENV says wins over ARG."""
+        self._shell: tuple[str, ...] = SHELL
         self._tools: set[str] = set()
         """Stages that are there for a tool that is answered in another way."""
         self._from = False
+        self._stages: set[str] = set()
+        """Names of the one that there is: another may go on from it."""
+        self._skips = False
 
     def steps(self) -> Iterator[Step]:
-        skips = False
         for found in instructions(self._path, self._lines):
             if found.word == "FROM":
-                stage = self._stage(found)
-                skips = stage is None
-                if stage:
+                if stage := self._stage(found):
                     yield stage
-            elif not skips and (step := self._step(found)):
+            elif not self._skips and (step := self._step(found)):
                 yield step
 
     def _where(self, found: Instruction) -> str:
@@ -125,13 +140,18 @@ class _Reader:
         words = [w for w in found.rest.split() if not w.startswith("--platform")]
         image = expanded(words[0], self._known) if words else ""
         name = words[2] if len(words) == 3 and words[1].upper() == "AS" else ""
-        if UV.fullmatch(image):
+        self._skips = bool(UV.fullmatch(image))
+        if self._skips:
             self._tools.add(name or image)
+            return None
+        if self._from and image in self._stages:
+            self._stages.add(name)
             return None
         if self._from:
             hint = "copy the files that are needed into environment/, or lock the image by hand"
             raise self._refuse(found, "a Dockerfile of several stages is not converted", hint)
         self._from = True
+        self._stages.add(name)
         return From(where=self._where(found), image=image)
 
     def _step(self, found: Instruction) -> Step | None:
@@ -140,13 +160,13 @@ class _Reader:
         readers: dict[str, Callable[[Instruction], Step | None]] = {
             "ARG": self._argue,
             "ENV": self._env,
-            "RUN": lambda f: Run(where=self._where(f), script=self._script(f)),
+            "RUN": self._run,
             "COPY": self._copy,
             "ADD": self._copy,
             "WORKDIR": lambda f: Workdir(where=self._where(f), path=expanded(f.rest, self._known)),
             "USER": lambda f: User(where=self._where(f), name=expanded(f.rest, self._known)),
             "ENTRYPOINT": self._entrypoint,
-            "SHELL": self._shell,
+            "SHELL": self._choose_shell,
         }
         if found.word not in readers:
             raise self._refuse(found, f"`{found.word}` is not supported")
@@ -155,20 +175,42 @@ class _Reader:
     def _env(self, found: Instruction) -> Env:
         values = self._pairs(found)
         self._known |= values
+        self._env_names |= values.keys()
         return Env(where=self._where(found), values=values)
 
     def _entrypoint(self, found: Instruction) -> Entrypoint:
         listed = _listed(found.rest)
         return Entrypoint(where=self._where(found), words=listed or ("/bin/sh", "-c", found.rest))
 
-    def _shell(self, found: Instruction) -> Passed:
-        if (_listed(found.rest) or ("",))[0].rpartition("/")[2] not in ("bash", "sh"):
+    def _run(self, found: Instruction) -> Run:
+        return Run(
+            where=self._where(found),
+            script=self._script(found),
+            shell=self._shell,
+            args={k: v for k, v in self._known.items() if k in self._args - self._env_names},
+            known=dict(self._known),
+        )
+
+    def _choose_shell(self, found: Instruction) -> Passed:
+        words = _listed(found.rest)
+        if (words or ("",))[0].rpartition("/")[2] not in ("bash", "sh", "dash"):
             raise self._refuse(found, f"SHELL {found.rest} is not supported")
+        self._shell = words
         return Passed(where=self._where(found), word="SHELL", rest=found.rest)
 
     def _argue(self, found: Instruction) -> None:
-        if pair := _ARG.fullmatch(found.rest):
-            self._known.setdefault(pair[1], expanded(pair[2] or "", self._known))
+        for name, value in self._arguments(found.rest):
+            if name in self._env_names:
+                continue
+            if value is not None:
+                self._known[name] = expanded(value, self._known)
+            self._known.setdefault(name, _AUTOMATIC.get(name, ""))
+            if self._from:
+                self._args.add(name)
+
+    def _arguments(self, rest: str) -> Iterator[tuple[str, str | None]]:
+        yield from _ENV_PAIR.findall(rest)
+        yield from ((word, None) for word in rest.split() if _ARG.fullmatch(word))
 
     def _pairs(self, found: Instruction) -> dict[str, str]:
         first, _, rest = found.rest.partition(" ")
@@ -181,16 +223,23 @@ class _Reader:
         }
 
     def _script(self, found: Instruction) -> str:
-        rest = self._flags(found, ("mount", "network", "security"))[0]
+        rest = self._flags(found, ("mount", "network", "security"), found.text)[0]
         if listed := _listed(rest):
             return shlex.join(listed)
-        body = self._lines[found.line : found.last]
-        if _TEXT.fullmatch(rest.strip()):
-            return "\n".join(body[:-1])
-        return "\n".join([rest, *body]) if _TEXT.search(rest) else rest
+        if not (text := _TEXT.fullmatch(rest.strip())):
+            return "\n".join([rest, *found.body])
+        lines = [_untabbed(text, line) for line in found.body[:-1]]
+        if lines and lines[0].startswith("#!"):
+            # A program of another language, as a builder runs it: from a file.
+            end = "STILLROOM_END"
+            start = f"f=$(mktemp) && chmod 700 $f && cat > $f <<'{end}' && $f"
+            return "\n".join([start, *lines, end])
+        return "\n".join(lines)
 
-    def _flags(self, found: Instruction, known: tuple[str, ...]) -> tuple[str, dict[str, str]]:
-        rest, flags = found.rest, dict[str, str]()
+    def _flags(
+        self, found: Instruction, known: tuple[str, ...], text: str
+    ) -> tuple[str, dict[str, str]]:
+        rest, flags = text, dict[str, str]()
         while flag := _FLAG.match(rest):
             if flag[1] not in known or (flag[1] == "mount" and "type=cache" not in (flag[2] or "")):
                 raise self._refuse(found, f"`{flag[0].strip()}` is not supported")
@@ -198,8 +247,21 @@ class _Reader:
             rest = rest[flag.end() :]
         return rest, flags
 
+    def _text_of(self, found: Instruction, rest: str) -> str:
+        """What `COPY <<EOF` writes: with the values of variables, unless EOF is in quotes."""
+        start = _TEXT.match(rest)
+        if start is None:
+            raise self._refuse(found, f"`{rest}` is not supported")
+        if rest.count("<<") > 1:
+            raise self._refuse(found, "several texts in one step are not converted")
+        whole = "".join(f"{_untabbed(start, line)}\n" for line in found.body[:-1])
+        if start[1]:
+            return whole
+        parts = whole.split("\\$")
+        return "$".join(expanded(part, self._known, quoted=False) for part in parts)
+
     def _copy(self, found: Instruction) -> Copy | None:
-        rest, flags = self._flags(found, ("chown", "chmod", "from", "link", "parents"))
+        rest, flags = self._flags(found, ("chown", "chmod", "from", "link", "parents"), found.rest)
         origin = flags.get("from", "")
         if origin in self._tools or UV.fullmatch(origin):
             return None
@@ -213,9 +275,8 @@ class _Reader:
         if len(words) < 2:
             raise self._refuse(found, "what is to be copied, and where to?")
         *sources, target = (expanded(w, self._known) for w in words)
-        if _TEXT.fullmatch(sources[0]) or sources[0].startswith("<<"):
-            text = "".join(f"{line}\n" for line in self._lines[found.line : found.last - 1])
-            sources = []
+        if sources[0].startswith("<<"):
+            text, sources = self._text_of(found, rest), []
         if far := next((s for s in sources if "://" in s or s.startswith("git@")), ""):
             raise self._refuse(found, f"`{found.word} {far}`: a build has no network here")
         return Copy(
@@ -227,6 +288,10 @@ class _Reader:
             owner=flags.get("chown"),
             unpack=found.word == "ADD",
         )
+
+
+def _untabbed(text: re.Match[str], line: str) -> str:
+    return line.lstrip("\t") if text[0].startswith("<<-") else line
 
 
 def _listed(rest: str) -> tuple[str, ...]:

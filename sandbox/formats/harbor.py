@@ -253,10 +253,10 @@ Broken = tuple[Loc, str, str]
 def _rules(file: HarborFile) -> Iterator[Broken]:
     if file.schema_version and file.version:
         yield ("version",), "`version` is the older name of `schema_version`", "remove one of them"
-    said = "schema_version" if file.schema_version else "version"
-    version = file.schema_version or file.version or VERSIONS[0]
+    version = file.schema_version or VERSIONS[0]
     if version not in VERSIONS:
-        yield (said,), f"schema {version} is not known here", f"known: {', '.join(VERSIONS)}"
+        hint = f"known: {', '.join(VERSIONS)}"
+        yield ("schema_version",), f"schema {version} is not known here", hint
     if file.task and file.task.name.count("/") != 1:
         yield ("task", "name"), f"`{file.task.name}` is no name of a task", "org/name"
     if file.multi_step_reward_strategy and not file.steps:

@@ -5,6 +5,7 @@ not seen here is refused when it asks.
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,21 +15,22 @@ from sandbox.formats.shellwords import Simple, simple_commands
 Kind = Literal["apt", "pip", "other"]
 _PIP = re.compile(r"(.*/)?pip[23]?(\.\d+)?")
 _PYTHON = re.compile(r"(.*/)?python[23]?(\.\d+)?")
-_VALUED = frozenset({
+VALUED = frozenset({
     "-r", "--requirement", "-c", "--constraint", "-i", "--index-url", "--extra-index-url", "-f",
     "--find-links", "-t", "--target", "--python", "--prefix", "--root", "--timeout", "--retries",
     "--trusted-host", "--platform", "--progress-bar", "--src", "--cache-dir", "-p", "-w", "--with",
     "--with-requirements", "--from", "--python-version", "--with-editable", "--directory",
     "--project", "--index", "--group", "-o", "--target-release",
 })  # fmt: skip
-"""Options of these programs that are followed by a value."""
+"""Options of these programs that are followed by a value. What answers in a box reads this, too."""
 INSTALLERS = re.compile(r"https?://(astral\.sh/uv|(bootstrap\.)?pypa\.io/get-pip|bootstrap\.pypa)")
 """Scripts that install what an image has, or what answers in its stead."""
-_LOCAL = re.compile(r"(https?://)?(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])([:/]|$)")
+LOCAL = re.compile(r"(https?://)?(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])([:/]|$)")
 _ELSEWHERE = ("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--index")
 _ADDRESSES = ("http://", "https://", "git@", "ssh://", "git://")
 _FAR = frozenset({"npm", "npx", "yarn", "pnpm", "gem", "cargo", "go", "conda", "mamba", "poetry"})
 _FAR_VERBS = frozenset({"install", "i", "ci", "add", "get", "create", "exec", "dlx"})
+PROJECT = re.compile(r"(?!.*\.(whl|gz|zip|txt)$)(\.{1,2}(?=[/\[]|$)|/)[^:$*]*$")
 _NEVER = frozenset({"apk", "dnf", "yum", "pacman", "brew", "add-apt-repository", "docker", "snap"})
 REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(\[[^\]]*\])?\s*(.*)", re.DOTALL)
 
@@ -101,10 +103,35 @@ def _pip(rest: Sequence[str], read: Read) -> Iterator[tuple[Kind, str]]:
     given, options = _split(rest)
     if given[:1] != ["install"]:
         return
-    yield from _requirements(given[1:])
+    for word in given[1:]:
+        if is_local(word):
+            yield from _project(word, read)
+        else:
+            yield from _requirements([word])
     yield from _by_options(options, read)
-    if any(word in ("-e", "--editable") for word in rest):
-        yield "other", "pip " + " ".join(rest)
+
+
+def is_local(word: str) -> bool:
+    """A folder with a project, as `.`, `./lib[extra]` or /app."""
+    return bool(PROJECT.match(word))
+
+
+def _project(word: str, read: Read) -> Iterator[tuple[Kind, str]]:
+    """What a project needs to be built and to run, as its pyproject.toml says."""
+    folder, _, extras = word.partition("[")
+    try:
+        data = tomllib.loads(read(f"{folder.rstrip('/')}/pyproject.toml") or "")
+        asked = list(data.get("build-system", {}).get("requires", ["setuptools"]))
+        asked += data["project"].get("dependencies", [])
+        optional = data["project"].get("optional-dependencies", {})
+        for extra in filter(None, extras.rstrip("]").split(",")):
+            asked += optional[extra.strip()]
+    except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError):
+        yield "other", f"pip install {word}"
+        return
+    if any(package_of(one) == "setuptools" for one in asked):
+        asked.append("wheel")
+    yield from _requirements(asked)
 
 
 def _requirements(given: Sequence[str]) -> Iterator[tuple[Kind, str]]:
@@ -153,6 +180,8 @@ def _uv(rest: Sequence[str], read: Read) -> Iterator[tuple[Kind, str]]:
         case ["run", *more]:
             _, options = _split(more, to_first=True)
             yield from _by_options(options, read)
+        case ["sync" | "lock" | "export" | "build", *_]:
+            yield "other", "uv " + " ".join(rest)
         case _:
             pass
 
@@ -175,7 +204,7 @@ def _split(
     for word in words:
         if word.startswith("-") and word != "-":
             name, equals, value = word.partition("=")
-            if not equals and name in _VALUED:
+            if not equals and name in VALUED:
                 value = next(words, "")
             options.append((name, value))
         elif re.match(r"\d?[<>]", word):
@@ -193,7 +222,7 @@ def _other(name: str, rest: Sequence[str], line: str) -> Iterator[tuple[Kind, st
         yield "other", line
     elif name in ("curl", "wget"):
         far = [w for w in rest if w.startswith(("http://", "https://", "ftp://"))]
-        if any(not _LOCAL.match(w) and not INSTALLERS.match(w) for w in far):
+        if any(not LOCAL.match(w) and not INSTALLERS.match(w) for w in far):
             yield "other", line
     elif name == "git" and rest[:1] in (["clone"], ["fetch"], ["pull"]) and _is_far(rest):
         yield "other", line

@@ -4,7 +4,7 @@ Nothing is expanded. What is only known when a script runs is seen when it runs.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 _HEREDOC = re.compile(r"<<(-?)\s*([\"']?)([A-Za-z_][A-Za-z0-9_]*)\2")
@@ -14,6 +14,7 @@ _LEADING = frozenset({
 })  # fmt: skip
 """Words before the one that is a program's name."""
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _OPERATOR = re.compile(r"&&|\|\||;;|\|&|[;|&\n()]")
 
 
@@ -144,6 +145,15 @@ class _Lexer:
 def simple_commands(text: str, *, first: int = 1) -> list[Simple]:
     """Those of a script; `first`: the number of its first line."""
     return list(_Lexer(text, first).run())
+
+
+def with_values(text: str, known: Mapping[str, str]) -> str:
+    """A script with the values of the variables that are known beforehand."""
+
+    def value(found: re.Match[str]) -> str:
+        return known.get(found[1] or found[2], found[0])
+
+    return _VARIABLE.sub(value, text)
 
 
 def _stripped(words: list[str]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from sandbox.formats.shape import plain, schema_of
 from sandbox.model.layers import Layer
 from sandbox.model.task import (
     STRICT,
+    WHOLE,
     BundleSpec,
     CheckSpec,
     ClockSpec,
@@ -66,8 +67,9 @@ class VerifierFile:
     check_seconds: float | None = None
     """Wall time for one check: one that takes longer has failed, and the others go on."""
     writable: tuple[str, ...] = ()
-    """Files and folders of `workdir` that the checks may change. All else there is root's, and the
-    checks are nobody's: outside of the bundle's folders they may make new files, and no more."""
+    """Files and folders of `workdir` that the checks may change, or of the box, where a submission
+    may be, too. All else is root's, and the checks are nobody's: outside of the bundle's folders
+    they may make new files in `workdir`, and no more."""
     services: tuple[ServiceSpec, ...] = ()
     """What the checks ask, started one after the other once the submission is in place."""
     layers: tuple[Layer, ...] = ()
@@ -213,6 +215,7 @@ def _task_rules(raw: TaskFile, task: str) -> Iterator[Broken]:
     for loc, message, hint in submitted_rules(raw.submission.paths, raw.workdir, raw.env):
         yield ("submission", "paths", *loc), message, hint
     yield from _solution_rules(raw.solution, rooted=bool(raw.submission.rooted))
+    yield from _writable_rules(raw)
     yield from _verifier_rules(raw.verifier)
     yield from _clock_rules(raw.clock)
     yield from _random_rules(raw.random)
@@ -233,6 +236,14 @@ def _solution_rules(raw: SolutionSpec, *, rooted: bool) -> Iterator[Broken]:
     yield from _path_rules(raw.paths, ("solution", "paths"))
 
 
+def _writable_rules(raw: TaskFile) -> Iterator[Broken]:
+    at, given = ("verifier", "writable"), raw.verifier.writable
+    if WHOLE in given:
+        yield at, f"`{WHOLE}` would be the hidden tests, too", "name its parts"
+    for loc, message, hint in submitted_rules(given, raw.workdir, raw.env):
+        yield (*at, *loc), message, hint
+
+
 def _verifier_rules(raw: VerifierFile) -> Iterator[Broken]:
     at = ("verifier", "bundle")
     yield from _digest_rules(raw.bundle.digest, (*at, "digest"))
@@ -247,7 +258,6 @@ def _verifier_rules(raw: VerifierFile) -> Iterator[Broken]:
     yield from _path_rules(raw.bundle.paths, (*at, "paths"))
     if not raw.run:
         yield ("verifier", "run"), "nothing would be run", "name a file or folder"
-    yield from _path_rules(raw.writable, ("verifier", "writable"))
     if not inside(raw.checks):
         yield ("verifier", "checks"), "should be a file under verifiers/<task>/", ""
     for key in ("seconds", "check_seconds"):

@@ -74,7 +74,7 @@ def _plan(job: Job, supplies: Supplies, ini: str, *, raw: bool) -> dict[str, Any
         "check_seconds": task.verifier.check_seconds,
         "workdir": task.workdir,
         "sealed": [f"{task.workdir}/{p}" for p in task.verifier.bundle.paths],
-        "writable": [f"{task.workdir}/{p}" for p in task.verifier.writable],
+        "writable": [str(PurePosixPath(task.workdir, p)) for p in task.verifier.writable],
         "keep": list(_pinned_support(supplies.seed.folder, task.workdir)),
         "arguments": list(task.verifier.arguments),
         "options": task.verifier.options,

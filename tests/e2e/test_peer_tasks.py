@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.formats.taskfile import load_task
 from tests.e2e.conftest import Stillroom
 from tests.support.peertasks import BENCH, HARBOR, write
 
@@ -29,8 +30,9 @@ for name in sys.argv[1:]:
     [
         ("harbor", HARBOR["part"], 1.0, 0.25),
         ("terminal-bench", BENCH["usual"], 1.0, 0.0),
+        ("terminal-bench", BENCH["same-shell"], 1.0, 0.0),
     ],
-    ids=["harbor", "terminal-bench"],
+    ids=["harbor", "terminal-bench", "same-shell"],
 )
 def test_an_imported_task_gives_all_to_its_solution_and_its_floor_to_nothing(
     stillroom: Stillroom,
@@ -50,6 +52,61 @@ def test_an_imported_task_gives_all_to_its_solution_and_its_floor_to_nothing(
         assert run.lines[0]["verdict"]["reward"] == pytest.approx(reward), run.out
     spec = (tmp_path / "task_specs" / task["task"] / "task.yaml").read_text()
     assert ("floor:0.25" in spec) == bool(floor)
+
+
+def has_harbor() -> bool:
+    """Harbor's own oracle needs an engine, and `docker compose` of version 2."""
+    if not HARBOR_PYTHON:
+        return False
+    said = subprocess.run(
+        ["docker", "compose", "version", "--short"], capture_output=True, text=True, check=False
+    )
+    return said.returncode == 0 and said.stdout.lstrip("v").startswith("2.")
+
+
+def by_harbor(folder: Path, jobs: Path, agent: str) -> float:
+    """The reward that Harbor itself gives."""
+    program = str(Path(HARBOR_PYTHON).parent / "harbor")
+    line = [program, "run", "-p", str(folder), "-a", agent, "-o", str(jobs), "--job-name", agent]
+    done = subprocess.run(
+        [*line, "-q", "-y", "-n", "1"],
+        env={**os.environ, "HARBOR_TELEMETRY": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = list((jobs / agent).glob("*/verifier/reward.json"))
+    assert len(found) == 1, done.stdout + done.stderr
+    reward = json.loads(found[0].read_text())["reward"]
+    assert isinstance(reward, float)
+    return reward
+
+
+@pytest.mark.skipif(not has_harbor(), reason="needs STILLROOM_TEST_HARBOR and docker compose 2")
+@pytest.mark.parametrize(
+    ("files", "floor"), [(None, 0.0), (HARBOR["part"], 0.25)], ids=["ours", "converted"]
+)
+def test_harbor_itself_rewards_an_exported_task_as_we_do(
+    stillroom: Stillroom, tmp_path: Path, files: dict[str, str] | None, floor: float
+):
+    if files is None:
+        assert stillroom("new", "part").status == 0
+    else:
+        assert stillroom("import", "harbor", str(write(files, tmp_path / "given"))).status == 0
+    done = stillroom(
+        "export", "harbor", "part", "--out", "theirs", "--images", "images",
+        "--network", "public", "--image-prefix", "stillroom-test/", "--json",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    (archive,) = (tmp_path / "images").iterdir()
+    subprocess.run(["docker", "load", "-q", "-i", str(archive)], capture_output=True, check=True)
+    try:
+        folder = tmp_path / "theirs" / "part"
+        assert by_harbor(folder, tmp_path / "jobs", "oracle") == 1.0
+        assert by_harbor(folder, tmp_path / "jobs", "nop") == floor
+    finally:
+        name = done.lines[0]["image"]
+        subprocess.run(["docker", "image", "rm", name], capture_output=True, check=True)
 
 
 def test_an_exported_task_is_the_same_when_it_comes_back(stillroom: Stillroom, tmp_path: Path):
@@ -75,3 +132,9 @@ def test_an_exported_task_is_the_same_when_it_comes_back(stillroom: Stillroom, t
     assert (task["oracle"], task["floor"]) == (1.0, 0.0)
     record = json.loads((tmp_path / "back/task_specs/mine/import.json").read_text())
     assert record["format"] == "harbor"
+    ours, again = (load_task(tmp_path / at, "mine") for at in ("", "back"))
+    assert again.instruction == ours.instruction
+    assert again.workdir == ours.workdir
+    kept = ("wall_seconds", "cpus", "memory_mib", "disk_mib")
+    assert [getattr(again.limits, k) for k in kept] == [getattr(ours.limits, k) for k in kept]
+    assert again.repo.tree == ours.repo.tree

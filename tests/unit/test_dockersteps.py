@@ -50,17 +50,18 @@ def steps(folder: Path, text: str) -> tuple[object, ...]:
 def test_every_instruction_becomes_a_step_with_its_line(tmp_path):
     found = steps(tmp_path, WHOLE)
     w = [f"{tmp_path}/Dockerfile:{n}" for n in range(30)]
+    known = {"V": "12", "A": "1", "B": "two words", "PATH": "/x:$PATH", "OLD": "style"}
     assert found == (
         From(where=w[2], image="debian:12"),
         Env(where=w[3], values={"A": "1", "B": "two words", "PATH": "/x:$PATH"}),
         Env(where=w[4], values={"OLD": "style"}),
-        Run(where=w[5], script="apt-get update && true"),
-        Run(where=w[8], script="echo 'a b'"),
-        Run(where=w[9], script="one\ntwo"),
+        Run(where=w[5], script="apt-get update     && true", known=known),
+        Run(where=w[8], script="echo 'a b'", known=known),
+        Run(where=w[9], script="one\ntwo", known=known),
         Workdir(where=w[13], path="/app/1"),
         Copy(where=w[14], sources=("a", "b"), target="./", mode=0o755, owner="u:g"),
         Copy(where=w[15], sources=("c d",), target="/e/"),
-        Copy(where=w[16], sources=(), target="/f.txt", text="text $A\n"),
+        Copy(where=w[16], sources=(), target="/f.txt", text="text 1\n"),
         Copy(where=w[19], sources=("g.tar",), target="/g", unpack=True),
         User(where=w[20], name="dev"),
         Passed(where=w[21], word="EXPOSE", rest="80"),
@@ -71,6 +72,55 @@ def test_every_instruction_becomes_a_step_with_its_line(tmp_path):
 def test_a_stage_that_is_there_for_uv_is_passed_over(tmp_path):
     text = "FROM ghcr.io/astral-sh/uv:latest AS uv\nFROM debian\nCOPY --from=uv /uv /bin/\n"
     assert steps(tmp_path, text) == (From(where=f"{tmp_path}/Dockerfile:2", image="debian"),)
+
+
+def runs(folder: Path, text: str) -> list[Run]:
+    return [step for step in steps(folder, f"FROM debian\n{text}") if isinstance(step, Run)]
+
+
+def test_a_line_goes_on_as_it_is_written(tmp_path):
+    (run,) = runs(tmp_path, "RUN printf 'a\\n\\\n  b' \\\n# a comment\n  > x\n")
+    assert run.script == "printf 'a\\n  b'   > x"
+
+
+def test_a_text_may_begin_after_a_line_that_goes_on(tmp_path):
+    (run,) = runs(tmp_path, "RUN mkdir x && \\\n    cat <<EOF > x/y\none\nEOF\n")
+    assert run.script == "mkdir x &&     cat <<EOF > x/y\none\nEOF"
+
+
+def test_a_text_may_be_a_program_of_another_language(tmp_path):
+    (run,) = runs(tmp_path, "RUN <<EOF\n#!/usr/bin/env python3\nprint()\nEOF\n")
+    assert "cat > $f <<'STILLROOM_END' && $f\n#!/usr/bin/env python3\nprint()\n" in run.script
+
+
+def test_a_step_is_run_by_the_shell_that_was_chosen(tmp_path):
+    text = 'RUN a\nSHELL ["/bin/bash", "-o", "pipefail", "-c"]\nRUN b\n'
+    assert [run.shell for run in runs(tmp_path, text)] == [
+        ("/bin/sh", "-c"), ("/bin/bash", "-o", "pipefail", "-c"),
+    ]  # fmt: skip
+
+
+def test_arguments_are_variables_of_the_steps_that_follow(tmp_path):
+    text = 'RUN a\nARG V=1.2 W="x y" TARGETARCH\nENV E=$V W=mine\nRUN b\n'
+    one, two = runs(tmp_path, text)
+    assert (one.args, two.args) == ({}, {"V": "1.2", "TARGETARCH": "amd64"})
+    assert two.known == {"V": "1.2", "W": "mine", "E": "1.2", "TARGETARCH": "amd64"}
+
+
+def test_an_argument_of_the_file_is_none_of_a_stage_unless_it_asks(tmp_path):
+    found = steps(tmp_path, "ARG V=12\nFROM debian:$V\nRUN a\nARG V\nRUN b\n")
+    assert [step.args for step in found if isinstance(step, Run)] == [{}, {"V": "12"}]
+
+
+def test_a_stage_that_goes_on_from_the_one_before_is_the_same(tmp_path):
+    found = steps(tmp_path, "FROM debian AS base\nRUN a\nFROM base AS last\nRUN b\n")
+    assert [type(step) for step in found] == [From, Run, Run]
+
+
+def test_what_copy_writes_has_values_unless_its_end_is_in_quotes(tmp_path):
+    text = "ENV A=1\nCOPY <<X /a\n$A \\$A\nX\nCOPY <<'X' /b\n$A\nX\nCOPY <<-X /c\n\tc\n\tX\n"
+    found = [step.text for step in steps(tmp_path, f"FROM a\n{text}") if isinstance(step, Copy)]
+    assert found == ["1 $A\n", "$A\n", "c\n"]
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,7 @@ def asked(tmp_path):
             "PATH": f"{folder}/bin:{os.environ['PATH']}",
             "PYTHONPATH": f"{folder}/site",
             "STILLROOM_TOOLS": f"{folder}/plan.json",
+            "STILLROOM_BIN": f"{folder}/bin",
             "STILLROOM_WANTED": str(wanted),
         }
         done = subprocess.run(

@@ -54,6 +54,28 @@ def test_what_nobody_offline_answers_is_seen_too(line):
     assert "other" in [kind for kind, _ in asked(line)]
 
 
+PROJECT = """\
+[build-system]
+requires = ["setuptools>=61"]
+[project]
+name = "p"
+dependencies = ["six"]
+[project.optional-dependencies]
+test = ["pytest>=8"]
+"""
+
+
+@pytest.mark.parametrize("line", ["pip install -e .[test]", "uv pip install --system '/app[test]'"])
+def test_a_project_needs_what_it_says(line):
+    found = list(wants(line, "", read=lambda name: PROJECT if "pyproject" in name else None))
+    assert [w.what for w in found] == ["setuptools>=61", "six", "pytest>=8", "wheel"]
+
+
+def test_a_project_that_does_not_say_what_it_needs_is_not_to_be_had():
+    assert asked("pip install /app")[0][0] == "other"
+    assert asked("pip install ./x-1-py3-none-any.whl")[0][0] == "other"
+
+
 def test_requirements_of_a_file_are_read():
     text = "# tools\npytest==8.4.1 # here\n\n-e .\n"
     found = asked("pip install -r r.txt", **{"r.txt": text})

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.errors import ImageFault
-from sandbox.runtime.image.debfile import ar_members, read_deb
+from sandbox.runtime.image.debfile import ar_members, read_deb, read_setup
 from sandbox.runtime.image.debs import debs_entries
 from sandbox.runtime.image.entry import Entry
 
@@ -234,3 +234,17 @@ def test_every_folder_above_a_file_has_an_entry(tmp_path):
     found = file_system(deb(tmp_path, member("./a/b/c/file", b"x")))
     assert {"a", "a/b", "a/b/c"} <= set(found)
     assert found["a/b"].kind == "folder"
+
+
+def test_what_is_run_when_a_package_is_set_up_is_read_and_not_run(tmp_path: Path):
+    def packed(*more: Member) -> Path:
+        control = gzip.compress(tar(member("./control", CONTROL.encode()), *more))
+        path = tmp_path / "x.deb"
+        path.write_bytes(ar(debian_binary=b"2.0\n", control_tar_gz=control))
+        return path
+
+    assert read_setup(packed(member("./postinst", b"#!/bin/sh\n")), "x") == b"#!/bin/sh\n"
+    assert read_setup(packed(), "x") == b""
+    (tmp_path / "y.deb").write_bytes(b"no")
+    with pytest.raises(ImageFault, match="y is not a readable"):
+        read_setup(tmp_path / "y.deb", "y")

@@ -1,11 +1,13 @@
 """Tasks of Harbor and Terminal-Bench, as far as they are understood before there is a box."""
 
+import dataclasses
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
+import yaml
 
 from sandbox.adapters.harbor import from_harbor, from_terminal_bench
 from sandbox.adapters.harbor.batch import import_all
@@ -14,8 +16,8 @@ from sandbox.adapters.harbor.foreign import Foreign
 from sandbox.adapters.harbor.judging import gives_all_or_nothing, interpreter
 from sandbox.adapters.harbor.report import Report, Row
 from sandbox.errors import UserError
-from sandbox.formats.harbor import load_harbor
-from sandbox.formats.terminal_bench import load_terminal_bench
+from sandbox.formats.harbor import HarborFile, load_harbor
+from sandbox.formats.terminal_bench import TerminalBenchFile, load_terminal_bench
 from sandbox.runtime.fake import FakeRuntime
 from sandbox.runtime.store import Store
 from tests.support.peertasks import BENCH, HARBOR, REFUSED, write
@@ -49,8 +51,46 @@ def keys(data: dict[str, Any], above: str = "") -> Iterator[str]:
             yield name
 
 
-def test_there_are_twenty_of_them():
-    assert len(HARBOR) + len(BENCH) + len(REFUSED) >= 20
+def test_there_are_twenty_of_them_that_import():
+    assert len(HARBOR) + len(BENCH) >= 20
+
+
+def shape_keys(shape: Any, at: str = "") -> Iterator[str]:
+    """Of a dataclass, and of those that it holds."""
+    hints = get_type_hints(shape)
+    for field in dataclasses.fields(shape):
+        name = f"{at}{field.name}"
+        yield name
+        for inner in _shapes(hints[field.name]):
+            yield from shape_keys(inner, f"{name}.")
+
+
+def _shapes(hint: Any) -> Iterator[type]:
+    if dataclasses.is_dataclass(hint):
+        yield hint  # type: ignore[misc]
+    for part in get_args(hint):
+        yield from _shapes(part)
+
+
+def said_keys(data: Any, at: str = "") -> Iterator[str]:
+    for key, value in data.items() if isinstance(data, dict) else ():
+        yield f"{at}{key}"
+        for inner in value if isinstance(value, list) else [value]:
+            yield from said_keys(inner, f"{at}{key}.")
+
+
+def test_every_key_of_harbor_is_said_by_one_of_them():
+    files = [*HARBOR.values(), *(f for kind, f, _ in REFUSED.values() if kind == "harbor")]
+    said = {key for f in files for key in said_keys(tomllib.loads(f["task.toml"]))}
+    # A verifier's environment and a step's tables have the keys of the others.
+    other = ("verifier.environment.", "steps.agent.", "steps.verifier.", "steps.artifacts.")
+    alike = (*other, "steps.healthcheck.")
+    assert [k for k in shape_keys(HarborFile) if k not in said and not k.startswith(alike)] == []
+
+
+def test_every_key_of_terminal_bench_is_said_by_one_of_them():
+    said = {key for f in BENCH.values() for key in yaml.safe_load(f["task.yaml"])}
+    assert [k for k in shape_keys(TerminalBenchFile) if k not in said] == []
 
 
 @pytest.mark.parametrize("name", HARBOR)
@@ -118,6 +158,12 @@ def test_of_a_verifier_of_its_own_what_is_declared_is_the_submission(tmp_path):
     assert (task.submission, task.exclude) == (("out", "/srv/result"), ("*.log",))
     assert task.verifier_env == {"LEVEL": "3"}
     assert fates(rows)["artifacts.destination"] == "dropped"
+
+
+def test_a_compose_file_of_one_container_says_how_it_is_set_up(tmp_path):
+    (task,), rows = harbor(tmp_path, "compose")
+    assert (task.workdir, task.env) == ("/work", {"WORD": "yes-no"})
+    assert fates(rows)["version"] == "changed"
 
 
 def test_steps_are_tasks_each_of_which_begins_where_the_one_before_ends(tmp_path):

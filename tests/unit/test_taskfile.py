@@ -145,6 +145,14 @@ MALFORMED: list[tuple[str, str, str, str, str, str]] = [
              "another service `a`", "rename"),
         )
     ),
+    *(
+        (f"checks that write to {path}", "  seconds: 60", f"  writable: [{path}]\n  seconds: 60", "writable",
+         message, "")
+        for path, message in (
+            ("/usr/bin", "no place for a submission"), ("../x", "does not stay within"),
+            (".", "the hidden tests"), ("/", "not a plain absolute path"),
+        )
+    ),
     ("an option to run", "run: [tests]", "run: ['-p', x]", "run:", "does not stay within", ""),
     ("checks outside", "  seconds: 60", "  checks: ../x.yaml", "checks", "under verifiers/", ""),
     ("no such checks", "  seconds: 60", "  checks: x.yaml", "~", "no such file", ""),

@@ -10,6 +10,7 @@ BASE = "python-3.11"
 """Debian bookworm with its Python: what the others are made on."""
 _DEV = ("build-essential", "ca-certificates", "curl", "wget")
 _FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (r"library/(debian|ubuntu):.*(windows|alpine).*", ("!",)),
     (r"library/debian:.*", ()),
     (r"library/ubuntu:.*", ()),
     (r"library/python:.*(alpine|windows).*", ("!",)),
@@ -44,6 +45,7 @@ def base_of(image: str, table: Mapping[str, str]) -> BaseFound | None:
         if image == name or canonical(image) == canonical(name):
             return BaseFound(name=ours, exact=True)
     bare = canonical(image.partition("@")[0]).partition("/")[2]
+    bare = bare.removeprefix("docker/") if bare.startswith("docker/library/") else bare
     for pattern, debs in _FAMILIES:
         if re.fullmatch(pattern, bare):
             if debs == ("!",):

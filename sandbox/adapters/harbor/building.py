@@ -1,6 +1,6 @@
 """A task's box, made once by its Dockerfile's steps: what they leave behind is kept, to the byte."""
 
-import fnmatch
+import re
 import shlex
 import tarfile
 from collections.abc import Iterator, Sequence
@@ -12,11 +12,11 @@ from sandbox.adapters.harbor.foreign import Chore, Foreign
 from sandbox.adapters.harbor.report import Report
 from sandbox.adapters.taskhome import write_entries
 from sandbox.formats.digest import Entry, folder_entries
+from sandbox.formats.dockerignore import Ignored, load_ignored
 from sandbox.formats.dockersteps import Copy, Env, Run, Step, User, Workdir
 from sandbox.model.task import ClockSpec, Limits
 from sandbox.runtime.base import Box, ExecResult, Runtime
 from sandbox.runtime.freeze.hold import held, stillness
-from sandbox.runtime.image.entry import Entry as LayerEntry
 from sandbox.runtime.spec import PATH, BoxSpec, Image, Mount, Seed
 from sandbox.runtime.store import Store
 from sandbox.runtime.tarball import pack
@@ -28,21 +28,9 @@ WANTED = "/run/stillroom-wanted/list"
 LIMITS = Limits(memory_mib=4096, pids=1024, disk_mib=8192, file_mib=4096)
 _STATUS_BYTES = 1 << 20
 _WORDS = 600
-_LEFT_OUT = (
-    "etc/apt", "root/.cache", "var/cache", "var/lib/apt", "var/log", "run", "tmp/stillroom-wanted", "proc",
-    "sys", "dev", "oracle", "solution",
-)  # fmt: skip
-"""What no step means to leave."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
-    """What the steps left."""
-
-    tree: tuple[Entry, ...]
-    """In the working directory: it is pinned as a repository."""
-    rest: tuple[LayerEntry, ...]
-    """Elsewhere: a layer of the image."""
+_AT_ONCE = 500
+_LINKED = re.compile(r"\bln\s+(?:-\w+\s+)*\S+\s+(/usr/(?:local/)?bin/(?:python|pip)3?)(?=[\s;&]|$)")
+"""What links a name of Python's: it is there already, where theirs has none."""
 
 
 @contextmanager
@@ -84,11 +72,11 @@ class Builder:
     env: dict[str, str] = field(default_factory=dict)
     at: str = "/"
     user: str = ""
-    ignored: tuple[str, ...] = ()
+    ignored: Ignored = field(default_factory=Ignored)
 
     def build(self) -> None:
         """Raises Refused for what does not go as it should."""
-        self.ignored = _ignored(self.task.context)
+        self.ignored = load_ignored(self.task.context)
         # Of a package that our images leave out: Dockerfiles write there, and nobody reads it.
         self._must(["mkdir", "-p", "/etc/apt/sources.list.d"], "FROM", self.task.image_where)
         for step in self.task.steps:
@@ -106,9 +94,15 @@ class Builder:
             return None
         return self.run(chore.script, chore.env, chore.seconds)
 
-    def run(self, script: str, env: dict[str, str], seconds: float) -> ExecResult:
+    def run(
+        self,
+        script: str,
+        env: dict[str, str],
+        seconds: float,
+        shell: Sequence[str] = ("bash", "-c"),
+    ) -> ExecResult:
         return self.box.exec(
-            ["bash", "-c", script],
+            [*shell, script],
             seconds=seconds,
             cwd=self.at,
             env=self._environment(env),
@@ -147,6 +141,7 @@ class Builder:
             "PATH": f"{TOOLS}/bin:{path}",
             "PYTHONPATH": ":".join(p for p in (f"{TOOLS}/site", python) if p),
             "STILLROOM_TOOLS": f"{TOOLS}/plan.json",
+            "STILLROOM_BIN": f"{TOOLS}/bin",
             "STILLROOM_WANTED": WANTED,
             "PIP_BREAK_SYSTEM_PACKAGES": "1",
             "PIP_NO_INDEX": "1",
@@ -172,7 +167,10 @@ class Builder:
                 pass
 
     def _run(self, step: Run) -> None:
-        done = self.run(step.script, {}, self.task.build_seconds)
+        for name in linked(step.script):
+            self.box.exec(["sh", "-c", '[ ! -L "$0" ] || rm "$0"', name], seconds=60)
+        args = {k: v for k, v in step.args.items() if k not in self.env}
+        done = self.run(step.script, args, self.task.build_seconds, step.shell)
         lacks = [] if done.timed_out else self.wanted()
         if lacks:
             self.report.refused("build-time network", ", ".join(lacks)[:_WORDS], step.where)
@@ -183,46 +181,40 @@ class Builder:
     def _copy(self, step: Copy) -> None:
         target = str(PurePosixPath(self.at) / step.target)
         if step.text is not None:
-            self._put([Entry(PurePosixPath(target).name, "file", step.text.encode())], target)
+            entry = Entry(PurePosixPath(target).name, "file", step.text.encode())
+            self._put(step, [entry], target)
         else:
             self._copy_files(step, target)
-        if step.mode is not None:
-            for place in self._places(step, target):
-                self._must(["chmod", "-R", f"{step.mode:o}", place], "COPY", step.where)
         if step.owner and step.owner.partition(":")[0] not in ("root", "0"):
             note = f"files are root's, not `{step.owner}`'s"
             self.report.changed("COPY --chown", note, step.where)
-
-    def _places(self, step: Copy, target: str) -> list[str]:
-        if step.text is not None or not self._is_folder(target):
-            return [target]
-        return [
-            f"{target}/{PurePosixPath(s).name}" if "." not in (s, s[-1:]) else target
-            for s in step.sources
-        ]
 
     def _copy_files(self, step: Copy, target: str) -> None:
         found = list(self._sources(step))
         several = len(found) > 1 or step.target.endswith(("/", "/.")) or step.target == "."
         for place in found:
             if place.is_dir():
-                self._put(list(self._kept(place)), f"{target}/", inner=True)
+                self._put(step, list(self._kept(place)), f"{target}/", inner=True)
             elif step.unpack and tarfile.is_tarfile(place):
-                self._put([_entry(place, ".stillroom.tar")], f"{target}/", inner=True)
+                self._put(step, [_entry(place, ".stillroom.tar")], f"{target}/", inner=True)
                 inner = f"{target}/.stillroom.tar"
                 self._must(["tar", "-xf", inner, "-C", target], "ADD", step.where)
                 self._must(["rm", inner], "ADD", step.where)
             elif several or self._is_folder(target):
-                self._put([_entry(place, place.name)], f"{target}/", inner=True)
+                self._put(step, [_entry(place, place.name)], f"{target}/", inner=True)
             else:
-                self._put([_entry(place, PurePosixPath(target).name)], target)
+                self._put(step, [_entry(place, PurePosixPath(target).name)], target)
 
     def _sources(self, step: Copy) -> Iterator[Path]:
         top = self.task.context.resolve()
         for source in step.sources:
             said = source.lstrip("/") or "."
             found = sorted(top.glob(said)) if any(c in said for c in "*?[") else [top / said]
-            found = [p for p in found if p.exists() and not self._is_ignored(p.relative_to(top))]
+            found = [
+                p
+                for p in found
+                if p.exists() and PurePosixPath(p.relative_to(top)) not in self.ignored
+            ]
             found = [p for p in found if p.resolve().is_relative_to(top)]
             if not found:
                 note = f"`{source}` is not in {self.task.context.name}/"
@@ -232,23 +224,23 @@ class Builder:
 
     def _kept(self, folder: Path) -> Iterator[Entry]:
         top = self.task.context.resolve()
-        inner = folder.resolve().relative_to(top)
+        inner = PurePosixPath(folder.resolve().relative_to(top))
         for e in folder_entries(folder):
-            if not self._is_ignored(inner / e.path):
+            if inner / e.path not in self.ignored:
                 yield e
 
-    def _is_ignored(self, path: Path) -> bool:
-        names = [str(path), *(str(p) for p in path.parents if str(p) != ".")]
-        out = False
-        for pattern in self.ignored:
-            if any(fnmatch.fnmatchcase(n, pattern.lstrip("!").removeprefix("**/")) for n in names):
-                out = not pattern.startswith("!")
-        return out
-
-    def _put(self, entries: list[Entry], target: str, *, inner: bool = False) -> None:
-        folder = target if inner else str(PurePosixPath(target).parent)
-        self.box.exec(["mkdir", "-p", folder], seconds=60)
-        self.box.put(pack(entries), folder)
+    def _put(
+        self, step: Copy, entries: Sequence[Entry], target: str, *, inner: bool = False
+    ) -> None:
+        folder = target.rstrip("/") if inner else str(PurePosixPath(target).parent)
+        self._must(["mkdir", "-p", folder or "/"], "COPY", step.where)
+        self.box.put(pack(entries), folder or "/")
+        if step.mode is None:
+            return
+        places = [f"{folder}/{e.path}" for e in entries if e.kind != "link"]
+        for n in range(0, len(places), _AT_ONCE):
+            command = ["chmod", f"{step.mode:o}", *places[n : n + _AT_ONCE]]
+            self._must(command, "COPY", step.where)
 
     def _is_folder(self, path: str) -> bool:
         return self.box.exec(["test", "-d", path], seconds=60).exit_code == 0
@@ -258,6 +250,11 @@ class Builder:
         if done.exit_code != 0:
             self.report.refused(name, failed(done), where)
             self.report.require_none_refused()
+
+
+def linked(script: str) -> list[str]:
+    """Names of Python's that a step links to another program."""
+    return _LINKED.findall(script)
 
 
 def put_of(place: Path, target: str) -> tuple[bytes, str]:
@@ -276,65 +273,3 @@ def failed(done: ExecResult) -> str:
     words = (done.stdout + done.stderr).decode("utf-8", "replace").strip()[-_WORDS:]
     how = "its time was up" if done.timed_out else f"it ended with {done.exit_code}"
     return f"{how}{f' ({done.limit})' if done.limit else ''}; its last words: {words!r}"
-
-
-def _ignored(context: Path) -> tuple[str, ...]:
-    path = context / ".dockerignore"
-    if not path.is_file():
-        return ()
-    lines = (line.strip().rstrip("/") for line in path.read_text("utf-8", "replace").splitlines())
-    return tuple(line.removeprefix("/") for line in lines if line and not line.startswith("#"))
-
-
-def read_made(tar: Path, workdir: str, report: Report, where: str) -> Made:
-    """What a snapshot of the box holds. What of it has no place here is in the report."""
-    tree: list[Entry] = []
-    rest: list[LayerEntry] = []
-    owners: set[str] = set()
-    inner = workdir.strip("/") + "/"
-    with tarfile.open(tar, encoding="utf-8", errors="surrogateescape") as archive:
-        for member in archive:
-            name = member.name.strip("/")
-            if any(name == left or name.startswith(f"{left}/") for left in _LEFT_OUT):
-                continue
-            if "__pycache__" in name.split("/"):
-                continue
-            if PurePosixPath(name).name.startswith(".wh."):
-                report.dropped("removed files", f"/{name.replace('.wh.', '')} stays", where)
-                continue
-            if member.uid:
-                owners.add(f"/{name}")
-            within = f"{name}/".startswith(inner)
-            path = name[len(inner) :]
-            if within and path and not member.isdir() and ".git" not in path.split("/"):
-                tree.append(_tree_entry(archive, member, path))
-            else:
-                if within and path.split("/")[0] == ".git":
-                    continue
-                rest += _layer_entry(archive, member, name)
-    if owners:
-        note = f"{len(owners)} files are root's, and somebody else's there: {min(owners)}"
-        report.changed("owners", note, where)
-    return Made(tree=tuple(sorted(tree)), rest=tuple(rest))
-
-
-def _tree_entry(archive: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> Entry:
-    if member.issym():
-        return Entry(path, "link", member.linkname.encode("utf-8", "surrogateescape"))
-    return Entry(path, "exec" if member.mode & 0o100 else "file", _data(archive, member))
-
-
-def _layer_entry(archive: tarfile.TarFile, member: tarfile.TarInfo, name: str) -> list[LayerEntry]:
-    mtime = int(member.mtime)
-    if member.isdir():
-        return [LayerEntry(name, "folder", member.mode, mtime)]
-    if member.issym():
-        return [LayerEntry(name, "symlink", 0o777, mtime, target=member.linkname)]
-    if member.isreg() or member.islnk():
-        return [LayerEntry(name, "file", member.mode, mtime, _data(archive, member))]
-    return []
-
-
-def _data(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    f = archive.extractfile(member)
-    return f.read() if f else b""

@@ -49,10 +49,12 @@ class Service:
     """It does something, and goes on."""
 
 
-def read_service(doc: Document, name: str, known: Mapping[str, str], report: Report) -> Service:
+def read_service(
+    doc: Document, name: str, known: Mapping[str, str], report: Report, *, needed: bool = True
+) -> Service:
     """The service of that name. What it needs and cannot have is refused in the report.
 
-    known: variables that the peer sets.
+    known: variables that the peer sets. needed: has it to be there?
     """
     data = doc.data if isinstance(doc.data, dict) else {}
     for key in data:
@@ -64,6 +66,8 @@ def read_service(doc: Document, name: str, known: Mapping[str, str], report: Rep
             note = "another container beside the agent's is not converted"
             report.refused(f"compose.services.{other}", note, doc.where(("services", other)))
     given = services.get(name)
+    if name not in services and not needed:
+        return Service()
     if not isinstance(given, dict):
         report.refused(f"compose.services.{name}", "there is no such service", doc.where(()))
         return Service()

@@ -4,12 +4,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sandbox.adapters.harbor.report import Fate, Report
-from sandbox.formats.harbor import Agent, Collect, Environment, HarborTask, Verifier
+from sandbox.formats.harbor import (
+    VERSIONS,
+    Agent,
+    Collect,
+    Environment,
+    HarborTask,
+    Verifier,
+)
 
 _OFFLINE = "none: neither the agent's box nor the verifier's reaches anything"
 _PLAIN: Mapping[str, tuple[Fate, str]] = {
     "schema_version": ("mapped", "task.yaml's own schema"),
-    "version": ("mapped", "the older name of schema_version"),
     "source": ("dropped", "where it was published before"),
     "multi_step_reward_strategy": ("changed", "each step is a task with a reward of its own"),
     "task.name": ("mapped", "id, and metadata.source"),
@@ -53,6 +59,7 @@ def tell_fields(task: HarborTask, report: Report) -> None:
         if name in _PLAIN:
             fate, note = _PLAIN[name]
             getattr(report, fate)(name, note, task.given.where(loc))
+    _version(task, report)
     for key in task.file.metadata:
         where = task.where("metadata", key)
         if key in _OF_METADATA:
@@ -64,6 +71,16 @@ def tell_fields(task: HarborTask, report: Report) -> None:
     _verifier(task, task.file.verifier, ("verifier",), report)
     _steps(task, report)
     _files(task, report)
+
+
+def _version(task: HarborTask, report: Report) -> None:
+    """Of the older name: many write there which version of their task it is."""
+    said, where = task.file.version, task.where("version")
+    if said in VERSIONS:
+        report.mapped("version", "the older name of schema_version", where)
+    elif said is not None:
+        note = f"`{said}` is no schema of Harbor's: the keys are those of {VERSIONS[-1]}"
+        report.changed("version", note, where)
 
 
 def _said(data: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from sandbox.adapters.harbor import common
+from sandbox.adapters.harbor.compose import Service, read_service
 from sandbox.adapters.harbor.fields import tell_fields
 from sandbox.adapters.harbor.foreign import Chore, Foreign, Limited, Told
 from sandbox.adapters.harbor.report import Report
@@ -18,10 +19,19 @@ from sandbox.formats.harbor import (
     mib_of,
     read_instruction,
 )
+from sandbox.formats.yamlfile import open_document
 
 SCRIPT = "/tests/test.sh"
 ARTIFACTS = "/logs/artifacts"
 _LONGEST_SECONDS = 28800.0
+_COMPOSES = ("docker-compose.yaml", "docker-compose.yml", "compose.yaml")
+_MAIN = "main"
+"""The agent's container."""
+_OWN = (
+    "CONTEXT_DIR", "MAIN_IMAGE_NAME", "PREBUILT_IMAGE_NAME", "CPUS", "MEMORY", "TEST_DIR",
+    *(f"{at}_{of}_PATH" for at in ("HOST", "ENV") for of in ("VERIFIER_LOGS", "AGENT_LOGS", "ARTIFACTS")),
+)  # fmt: skip
+"""Variables that Harbor sets."""
 
 
 def understood(task: HarborTask, report: Report) -> list[Foreign]:
@@ -43,17 +53,17 @@ class _World:
         self.context = task.folder / "environment"
         self.image, self.image_where = self.env.docker_image or "", task.where("environment")
         self.steps: tuple[DockerStep, ...] = ()
+        self.service = self._service()
+        self.image = self.image or self.service.image or ""
         self._build()
-        self.workdir = self.env.workdir or common.workdir_of(
-            self.steps, self.report, self.image_where
+        self.workdir = (
+            self.env.workdir
+            or self.service.workdir
+            or common.workdir_of(self.steps, self.report, self.image_where)
         )
 
     def _build(self) -> None:
-        dockerfile = self.context / "Dockerfile"
-        for name in ("docker-compose.yaml", "docker-compose.yml", "compose.yaml"):
-            if (self.context / name).exists():
-                note = "a compose file: more than one container, or a container that is set up"
-                self.report.refused(f"environment/{name}", note, str(self.context / name))
+        dockerfile = self.context / self.service.dockerfile
         if dockerfile.is_file():
             first, self.steps = common.read_dockerfile(dockerfile, self.report)
             if first:
@@ -63,6 +73,23 @@ class _World:
                 self.report.changed("environment.docker_image", note, self.image_where)
         elif not self.image:
             self.report.refused("environment", "there is no Dockerfile", str(self.context))
+
+    def _service(self) -> Service:
+        """What a compose file says of the one container that there is."""
+        found = [p for name in _COMPOSES if (p := self.context / name).is_file()]
+        if not found:
+            return Service()
+        doc = open_document(found[0])
+        service = read_service(doc, _MAIN, dict.fromkeys(_OWN, ""), self.report, needed=False)
+        if service.command:
+            note = f"`{service.command}` would go on in the box"
+            where = doc.where(("services", _MAIN, "command"))
+            self.report.refused(f"compose.services.{_MAIN}.command", note, where)
+        if service.context not in (".", "./", ""):
+            note = f"another folder than environment/: {service.context}"
+            where = doc.where(("services", _MAIN, "build"))
+            self.report.refused(f"compose.services.{_MAIN}.build", note, where)
+        return service
 
     def whole(self) -> Foreign:
         task = self.task
@@ -162,6 +189,7 @@ class _World:
             context=self.context,
             workdir=self.workdir,
             env=common.env_of(self.steps)
+            | self.service.env
             | common.from_host(env.env, "environment.env", report, where),
             build_seconds=env.build_timeout_sec,
             prelude=prelude,
@@ -196,11 +224,12 @@ class _World:
 
     def _limits(self, agent: Agent) -> Limited:
         env = self.env
-        memory = env.memory_mb or (mib_of(env.memory) if env.memory else None)
+        said = env.memory or self.service.memory
+        memory = env.memory_mb or (mib_of(said) if said else None)
         disk = env.storage_mb or (mib_of(env.storage) if env.storage else None)
         return Limited(
             wall_seconds=min(agent.timeout_sec or _LONGEST_SECONDS, common.LONGEST_SECONDS),
-            cpus=env.cpus,
+            cpus=env.cpus or self.service.cpus,
             memory_mib=int(memory) if memory else None,
             disk_mib=int(disk) if disk else None,
         )

@@ -10,12 +10,14 @@ from pathlib import Path
 from sandbox.adapters.harbor import from_harbor, from_terminal_bench
 from sandbox.adapters.harbor.bases import base_of
 from sandbox.adapters.harbor.bench import Bench, Place
-from sandbox.adapters.harbor.building import Builder, Made, failed, read_made, tool_box
+from sandbox.adapters.harbor.building import Builder, failed, tool_box
 from sandbox.adapters.harbor.common import entrypoints
 from sandbox.adapters.harbor.foreign import Foreign
 from sandbox.adapters.harbor.judging import judged
+from sandbox.adapters.harbor.made import Made, read_made
 from sandbox.adapters.harbor.packages import Packages, packages_of
 from sandbox.adapters.harbor.report import ImportRecord, Report
+from sandbox.adapters.harbor.settingup import Setup, set_up, setups
 from sandbox.adapters.harbor.tools import tools
 from sandbox.adapters.harbor.writing import (
     Pinned,
@@ -163,15 +165,19 @@ class _Import:
         image = ensure(place.store, below, place.progress, home=place.home)
         place.progress(f"building {task.id}", 0, 1)
         with place.store.scratch() as scratch:
-            made = self._made(image, list(tools(below, packages)), scratch)
+            found = setups(place.store, below, base)
+            made = self._made(image, list(tools(below, packages)), found, scratch)
             tar = scratch / "files.tar"
             layer_of(made.rest, task.workdir, tar, below.epoch)
             lock = write_image(place.store, place.home, task.id, recipe, below, base, tar)
         return Pinned(image=lock, repo=write_repo(place.store, place.home, task.id, made.tree))
 
-    def _made(self, image: Image, answering: Sequence[Entry], scratch: Path) -> Made:
+    def _made(
+        self, image: Image, answering: Sequence[Entry], found: Sequence[Setup], scratch: Path
+    ) -> Made:
         place, task = self.place, self.task
         with tool_box(image, place.runtime, place.store, answering) as box:
+            set_up(box, found, self.report, task.image_where)
             builder = Builder(box, task, self.report)
             builder.build()
             self._before(builder)

@@ -140,6 +140,8 @@ class _Judge:
         words = oracle.log.strip()[-_WORDS:]
         rows = self.bench.report.rows
         known = [row.note for row in rows if row.field == "solution" and row.fate == "changed"]
+        if re.search("Permission denied|PermissionError|not permitted", oracle.log):
+            known.append("the tests are nobody's here, and not root's")
         also = "".join(f"; {note}" for note in known)
         note = (
             f"its own solution has no full reward: {said}{also}; its tests' last words: {words!r}"

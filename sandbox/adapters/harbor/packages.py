@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 from sandbox.adapters.harbor.bases import base_of
@@ -10,7 +11,7 @@ from sandbox.adapters.harbor.report import Report
 from sandbox.errors import SpecError
 from sandbox.formats.dockersteps import Copy, Env, Passed, Run, Step, Workdir, load_steps
 from sandbox.formats.harbor_wants import INSTALLERS, Read, Want, package_of, wants
-from sandbox.formats.shellwords import simple_commands
+from sandbox.formats.shellwords import simple_commands, with_values
 from sandbox.formats.yamlfile import read_text
 from sandbox.model.image import ImageLock
 
@@ -22,6 +23,8 @@ ANSWERED_DEBS = frozenset({
     "python3.11-venv",
 })  # fmt: skip
 """What installs more, and is answered in its stead; and what records a terminal, as we do."""
+_BESIDE = {"gcc": "libc6-dev", "golang-go": "gcc", "tcc": "libc6-dev"}
+"""What Debian only recommends, and nobody who asks for the one is without."""
 _NATIVE = ("libstdc++6", "libgomp1")
 """What compiled wheels are linked with, and every image of theirs has."""
 _USERS = ("useradd", "groupadd", "usermod", "adduser", "addgroup", "chpasswd")
@@ -73,7 +76,8 @@ class _Gathering:
             self.report.changed(f"{stage}-time apt", note, want.where)
             return
         if want.what not in self.debs:
-            self.debs.append(want.what)
+            beside = _BESIDE.get(want.what)
+            self.debs += [want.what, *([beside] if beside and beside not in self.debs else ())]
             if stage != "build":
                 note = f"the image has `{want.what}`, so that {stage} needs no network"
                 self.report.changed(f"{stage}-time apt", note, want.where)
@@ -82,6 +86,9 @@ class _Gathering:
         name = package_of(want.what)
         if name in TOOLS:
             self.answers.append(want.what)
+            if stage == "build" and name not in self.have:
+                note = f"the agent's box has no `{name}`: it is answered while the task is made"
+                self.report.changed(f"{stage}-time pip", f"{note}, and graded", want.where)
             return
         version = self.have.get(name)
         if version is not None:
@@ -154,7 +161,8 @@ def _idle_fetchers(scripts: Iterable[Path]) -> Iterator[str]:
 def _of_steps(steps: Iterable[Step], context: Path) -> Iterator[Want]:
     for step in steps:
         if isinstance(step, Run):
-            for want in wants(step.script, "", read=_reader([context])):
+            script = with_values(step.script, step.known)
+            for want in wants(script, "", read=_reader([context])):
                 yield Want(want.kind, want.what, step.where)
             if any(word in step.script for word in _USERS):
                 name = "adduser" if "adduser" in step.script else "passwd"
@@ -208,13 +216,22 @@ def _of_script(path: Path, roots: list[Path]) -> Iterator[Want]:
 
 
 def _reader(folders: list[Path]) -> Read:
+    """Of several files of that name, the one whose folders are called most alike."""
+
     def read(name: str) -> str | None:
-        last = name.rpartition("/")[2]
+        asked = [p for p in name.split("/") if p not in ("", ".", "..") and "$" not in p]
+        if not asked or "$" in name.rpartition("/")[2]:
+            return None
         for folder in folders:
             top = folder if folder.is_dir() else folder.parent
-            for path in sorted(top.rglob(last)) if last and "$" not in last else ():
-                if path.is_file():
-                    return read_text(path)
+            found = [p for p in sorted(top.rglob(asked[-1])) if p.is_file()]
+            if found:
+                return read_text(max(found, key=lambda p: (_alike(p, asked), -len(p.parts))))
         return None
 
     return read
+
+
+def _alike(path: Path, asked: list[str]) -> int:
+    pairs = zip(reversed(path.parts), reversed(asked), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

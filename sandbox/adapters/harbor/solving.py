@@ -1,6 +1,7 @@
 """A task's own solution, run once in the agent's box: what it leaves behind is the reference."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sandbox.adapters.harbor.bench import Bench
@@ -14,9 +15,16 @@ from sandbox.runtime.base import Box, Change
 
 _NOISE = (
     "/solution", "/oracle", "/tests", "/run", "/proc", "/sys", "/dev", "/root/.cache", "/var/cache",
-    "/var/log", "/var/lib/apt", "/logs/agent", "/logs/verifier", "/tmp",  # noqa: S108 - the box's
+    "/var/lib/apt", "/var/log/lastlog", "/var/log/faillog", "/var/log/wtmp", "/logs/agent",
+    "/logs/verifier",
 )  # fmt: skip
+_TEMPORARY = re.compile(r"/tmp(/(tmp|uv-|pip-|pytest-|stillroom-|npm-|hsperfdata|\.).*)?$")  # noqa: S108 - the box's
+"""What programs leave there, and nobody means to."""
 _SHOWN = 12
+_SHARED = frozenset({"home", "media", "mnt", "opt", "srv"})
+"""Whose folders are somebody's, each."""
+_SYSTEM = frozenset({"etc", "logs", "usr", "var"})
+_LOGS = ("/logs/artifacts",)
 
 
 def solve(bench: Bench, judging: Judging) -> tuple[Judging, bytes]:
@@ -62,7 +70,9 @@ def solve(bench: Bench, judging: Judging) -> tuple[Judging, bytes]:
         report.changed("solution", note, task.solution.where)
     report.require_none_refused()
     tops = {line.split("/")[0] for line in _names(submission.patch)}
-    judging = replace(judging, writable=tuple(sorted({*judging.writable, *tops})))
+    # There, tests are root's: what was made elsewhere they may change, as what was made here.
+    rooted = [p for p in judging.submission if p.startswith("/") and p not in _LOGS]
+    judging = replace(judging, writable=tuple(sorted({*judging.writable, *tops, *rooted})))
     write_solution(place.home, task, submission.patch)
     write_task(place.home, task, bench.pinned, judging)
     return judging, submission.patch
@@ -74,7 +84,7 @@ def _changed(box: Box, workdir: str) -> Iterator[Change]:
         path = change.path
         if any(path == n or path.startswith(f"{n}/") for n in (*_NOISE, workdir)):
             continue
-        if "/__pycache__" in path or change.kind == "deleted":
+        if "/__pycache__" in path or change.kind == "deleted" or is_temporary(path):
             continue
         yield change
 
@@ -92,10 +102,25 @@ def _declared(bench: Bench, judging: Judging, changed: Sequence[Change]) -> Judg
         note = f"it changes what no submission may bring: {', '.join(outside[:_SHOWN])}"
         report.changed("solution", note, where)
     known = judging.submission
-    more = [p for p in mine if not any(p == k or p.startswith(f"{k}/") for k in known)]
+    whole = dict.fromkeys(own_folder(p, task.workdir, task.env) for p in mine)
+    more = [p for p in whole if not any(p == k or p.startswith(f"{k}/") for k in known)]
     if more:
         report.mapped("solution", f"submission.paths: {', '.join(more[:_SHOWN])}", where)
     return replace(judging, submission=(*known, *more))
+
+
+def is_temporary(path: str) -> bool:
+    """Is it left behind by the way, rather than as work?"""
+    return bool(_TEMPORARY.match(path))
+
+
+def own_folder(path: str, workdir: str, env: Mapping[str, str]) -> str:
+    """The folder of the task's own that it lies in, as /output is: others may name files otherwise."""
+    parts = path.strip("/").split("/")
+    depth = 2 if parts[0] in _SHARED else 1
+    whole = "/" + "/".join(parts[:depth])
+    own = parts[0] not in _SYSTEM and not any(submitted_rules((whole,), workdir, env))
+    return whole if own and len(parts) > depth else path
 
 
 def _names(patch: bytes) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sandbox.adapters.harbor.packages import ANSWERED_DEBS, TOOLS, Packages
 from sandbox.formats.digest import Entry
+from sandbox.formats.harbor_wants import INSTALLERS, LOCAL, PROJECT, REQUIREMENT, VALUED
 from sandbox.model.image import ImageLock
 
 FOLDER = ".grading"
@@ -61,6 +62,11 @@ def known(lock: ImageLock, packages: Packages) -> dict[str, Any]:
         "wheels": dict.fromkeys(sorted(TOOLS), "0") | wheels,
         "debs": sorted({*debs, *ANSWERED_DEBS, *packages.answered}),
         "answers": list(packages.answers),
+        "valued": sorted(VALUED),
+        "installers": INSTALLERS.pattern,
+        "local": LOCAL.pattern,
+        "requirement": REQUIREMENT.pattern,
+        "project": PROJECT.pattern,
     }
 
 

@@ -43,6 +43,21 @@ def read_deb(path: Path, name: str) -> Deb:
         raise ImageFault(f"{name}: {e}", hint=e.hint, retry=False) from e
 
 
+def read_setup(path: Path, name: str) -> bytes:
+    """What Debian's own installer would run once the package is unpacked; empty where there is nothing.
+
+    Raises ImageFault.
+    """
+    try:
+        with path.open("rb") as f:
+            parts = dict(ar_members(f.read(FILE_BYTES + 1)))
+        with _open_tar(parts, "control.tar") as tar:
+            found = [m for m in tar if inside(m.name) == "postinst" and m.isreg()]
+            return _content(tar, found[0]) if found else b""
+    except BROKEN as e:
+        raise ImageFault(f"{name} is not a readable .deb: {e}", retry=False) from e
+
+
 def ar_members(raw: bytes) -> Iterator[tuple[str, bytes]]:
     """Name and content of each member. Raises ValueError."""
     if len(raw) > FILE_BYTES:

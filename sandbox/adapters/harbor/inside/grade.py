@@ -52,6 +52,7 @@ def environment(plan: dict[str, Any], tools: str) -> dict[str, str]:
     env["PYTHONPATH"] = ":".join(p for p in (f"{tools}/site", env.get("PYTHONPATH", "")) if p)
     env |= {
         "STILLROOM_TOOLS": f"{HERE}/plan.json",
+        "STILLROOM_BIN": f"{tools}/bin",
         "STILLROOM_WANTED": WANTED,
         "PIP_BREAK_SYSTEM_PACKAGES": "1",
         "PIP_NO_INDEX": "1",
@@ -92,6 +93,14 @@ def installed_before(env: dict[str, str], tools: str) -> None:
                 os.symlink(f"{tools}/bin/{name}", place)
     except OSError as error:
         print(f"no home to put uv into: {error}", file=sys.stderr)
+
+
+def own_logs() -> None:
+    """Scripts set rights of their folder, which is root's: one of our own takes its place."""
+    with contextlib.suppress(OSError):
+        if os.stat(LOGS).st_uid != os.getuid():
+            os.rmdir(LOGS)
+            os.mkdir(LOGS)
 
 
 def run(plan: dict[str, Any], env: dict[str, str]) -> tuple[int, str]:
@@ -229,6 +238,7 @@ def main() -> None:
     for stale in (WANTED, *(f"{LOGS}/{n}" for n in ("reward.json", "reward.txt", "ctrf.json"))):
         with contextlib.suppress(OSError):
             os.unlink(stale)
+    own_logs()
     installed_before(env, HERE)
     status, text = run(plan, env)
     lacks = wanted()

@@ -2,31 +2,26 @@
 """Installers that answer offline: apt, pip, uv, uvx, curl, wget, venv, by the name they are called.
 
 What the image has is installed already, so they say yes. What it has not they refuse, and write it
-to a list that whoever runs the script reads. plan.json names what there is.
+to a list that whoever runs the script reads. plan.json names what there is, and how a command line
+is read.
 """
 
+import functools
 import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 PYTHON = "/usr/bin/python3"
-_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(\[[^\]]*\])?\s*(.*)", re.DOTALL)
-_VALUED = frozenset({
-    "-r", "--requirement", "-c", "--constraint", "-i", "--index-url", "--extra-index-url", "-f",
-    "--find-links", "-t", "--target", "--python", "--prefix", "--root", "--timeout", "--retries",
-    "--trusted-host", "--platform", "--progress-bar", "--src", "--cache-dir", "-p", "-w", "--with",
-    "--with-requirements", "--from", "--python-version", "--with-editable", "--directory",
-    "--project", "--index", "--group", "-o", "--target-release",
-})  # fmt: skip
-_INSTALLERS = re.compile(r"https?://(astral\.sh/uv|(bootstrap\.)?pypa\.io/get-pip|bootstrap\.pypa)")
-_LOCAL = re.compile(r"(https?://)?(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])([:/]|$)")
+EDITABLE = "--editable"
 _REFUSED = 1
 
 
+@functools.cache
 def plan() -> dict[str, Any]:
     with open(os.environ["STILLROOM_TOOLS"], encoding="utf-8") as f:
         found: dict[str, Any] = json.load(f)
@@ -54,7 +49,7 @@ def split(
             return given + left, options
         if word.startswith("-") and word != "-":
             name, equals, value = word.partition("=")
-            if not equals and name in _VALUED and left:
+            if not equals and name in plan()["valued"] and left:
                 value = left.pop(0)
             options.append((name, value))
         else:
@@ -65,7 +60,7 @@ def split(
 
 
 def name_of(requirement: str) -> str:
-    found = _NAME.fullmatch(requirement.strip())
+    found = re.fullmatch(plan()["requirement"], requirement.strip(), re.DOTALL)
     return re.sub(r"[-_.]+", "-", found[1]).lower() if found else ""
 
 
@@ -98,15 +93,33 @@ def named(options: Iterable[tuple[str, str]]) -> list[str]:
             found += listed(value)
         elif name in ("-w", "--with"):
             found += [part.strip() for part in value.split(",")]
-        elif name in ("-e", "--editable"):
-            found.append("-e")
+        elif name == EDITABLE and value:
+            found.append(value)
     return found
 
 
 def install(words: list[str]) -> int:
     given, options = split(words)
-    missing = lacking([*given, *named(options)])
-    return refuse(missing) if missing else 0
+    places = [word for word in given if re.match(plan()["project"], word)]
+    missing = lacking([*(g for g in given if g not in places), *named(options)])
+    return (
+        refuse(missing)
+        if missing
+        else projects(places, editable="-e" in words or EDITABLE in words)
+    )
+
+
+def projects(places: list[str], *, editable: bool) -> int:
+    """Folders with a project: built by the image's own pip, of what the image has."""
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    for place in places:
+        line = [PYTHON, "-m", "pip", "install", "--no-index", "--no-deps", "--no-build-isolation"]
+        line += ["--root-user-action=ignore", "--disable-pip-version-check"]
+        line += ["-e", place] if editable else [place]
+        done = subprocess.run(line, env=env, check=False)
+        if done.returncode:
+            return done.returncode
+    return 0
 
 
 def apt(words: list[str]) -> int:
@@ -191,22 +204,35 @@ def uv_run(words: list[str]) -> int:
 
 def venv(words: list[str]) -> int:
     """A folder whose programs are the image's."""
-    tools = os.path.dirname(os.path.abspath(sys.argv[0]))
-    tools = os.environ.get("STILLROOM_BIN", tools)
     for folder in split(words)[0]:
         place = os.path.join(os.path.abspath(folder), "bin")
         os.makedirs(place, exist_ok=True)
-        for name in ("python", "python3"):
+        for name in ("python", "python3", f"python3.{sys.version_info.minor}"):
             link(PYTHON, os.path.join(place, name))
         for name in ("pip", "pip3", "uv"):
-            link(os.path.join(tools, name), os.path.join(place, name))
-        found = shutil.which("pytest")
-        if found:
-            link(found, os.path.join(place, "pytest"))
+            installer_of(name, os.path.join(place, name))
+        for name, path in scripts():
+            link(path, os.path.join(place, name))
         with open(os.path.join(place, "activate"), "w", encoding="utf-8") as f:
             f.write(f'VIRTUAL_ENV="{os.path.dirname(place)}"\nexport VIRTUAL_ENV\n')
             f.write(f'PATH="{place}:$PATH"\nexport PATH\ndeactivate() {{ :; }}\n')
     return 0
+
+
+def installer_of(name: str, place: str) -> None:
+    """It answers here, and where a task is graded; elsewhere it is the image's own, if that has one."""
+    if not os.path.lexists(place):
+        with open(place, "w", encoding="utf-8") as f:
+            f.write(f'#!/bin/sh\nexec "${{STILLROOM_BIN:-/usr/local/bin}}/{name}" "$@"\n')
+        os.chmod(place, 0o755)
+
+
+def scripts() -> Iterable[tuple[str, str]]:
+    """The programs that packages of PyPI have brought into the image."""
+    top = "/usr/local/bin"
+    for name in sorted(os.listdir(top)) if os.path.isdir(top) else ():
+        if not name.startswith(("pip", "python", "uv")):
+            yield name, os.path.join(top, name)
 
 
 def link(target: str, place: str) -> None:
@@ -218,9 +244,9 @@ def fetch(words: list[str]) -> int:
     """For curl and wget: from this box itself; installers of what there is; else refused."""
     name = os.path.basename(sys.argv[0])
     far = [w for w in words if w.startswith(("http://", "https://", "ftp://"))]
-    if far and all(_INSTALLERS.match(w) for w in far):
+    if far and all(re.match(plan()["installers"], w) for w in far):
         return installer(words)
-    if [w for w in far if not _LOCAL.match(w)]:
+    if [w for w in far if not re.match(plan()["local"], w)]:
         return refuse([" ".join([name, *words])])
     mine = os.path.dirname(os.path.abspath(sys.argv[0]))
     places = [p for p in os.environ.get("PATH", "").split(":") if os.path.abspath(p) != mine]

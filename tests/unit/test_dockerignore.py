@@ -1,0 +1,29 @@
+from pathlib import PurePosixPath
+
+import pytest
+
+from sandbox.formats.dockerignore import ignored
+
+
+@pytest.mark.parametrize(
+    ("lines", "path", "out"),
+    [
+        (["*.md"], "a.md", True),
+        (["*.md"], "docs/a.md", False),
+        (["**/*.md"], "docs/a.md", True),
+        (["**/*.md"], "a.md", True),
+        (["docs"], "docs/deep/a.md", True),
+        (["/docs/"], "docs/a.md", True),
+        (["*", "!keep"], "keep/a", False),
+        (["*", "!keep"], "other", True),
+        (["*"], ".", False),
+        (["*.txt", "!b.txt"], "b.txt", False),
+        (["a?.[ch]"], "ab.c", True),
+        (["# *"], "a", False),
+        (["node_modules/**"], "node_modules/x/y", True),
+        (["temp*/"], "temporary/a", True),
+        (["a+b"], "aab", False),
+    ],
+)
+def test_what_is_left_out(lines, path, out):
+    assert (PurePosixPath(path) in ignored(lines)) == out
