@@ -115,7 +115,9 @@ def swebench(
     clones, folders = _pairs(repos)
     for place in map(Path, (*clones.values(), *folders)):
         if not place.is_dir():
-            raise UserError(f"--repos {place}: no such folder", hint="a clone, or a folder of clones")
+            raise UserError(
+                f"--repos {place}: no such folder", hint="a clone, or a folder of clones"
+            )
     images, usual = _pairs(image)
     if len(usual) > 1:
         raise UserError("--image names two images for the same", hint="OWNER/NAME=IMAGE for others")
