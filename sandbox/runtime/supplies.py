@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from sandbox.errors import ImageFault, SpecError, VerifierFault
 from sandbox.formats import jsonfile
@@ -188,6 +188,14 @@ class Depot:
         if spec.folder:
             folder = home / "verifiers" / task.id / spec.folder
             found |= {e.path: e for e in folder_entries(folder)}
+        for path in found:
+            # Nothing is made free there: what a submission has in the way would be a fault of ours.
+            if not any(PurePosixPath(path).is_relative_to(p) for p in spec.paths):
+                raise VerifierFault(
+                    f"hidden test {path} of `{task.id}` lies outside of verifier.bundle.paths",
+                    hint="name it there, or the folder in which it lies",
+                    retry=False,
+                )
         return list(found.values())
 
     def solution(self, task: TaskSpec, supplies: Supplies) -> bytes:

@@ -16,22 +16,33 @@ from pathlib import Path
 
 _SECONDS = 10.0
 """So long what was read is taken to be there: a machine that needs its memory may put it out."""
+_STEP = 1 << 17
+"""Bytes. Of what a kernel is advised of at once, it reads what its device takes at once, and no more."""
+_MOST = 1 << 30
+"""Bytes of a file. A larger one may be nothing but holes, which would take memory as well."""
 _read: dict[Path, float] = {}
 
 
 def read_in(folders: Iterable[Path], ticks: Callable[[], float] = time.monotonic) -> None:
     """Begin to read all of them, in the kernel. What cannot be read is left out."""
     for folder in folders:
-        if ticks() - _read.get(folder, -_SECONDS) < _SECONDS:
+        began = ticks()
+        if began - _read.get(folder, -_SECONDS) < _SECONDS:
             continue
-        _read[folder] = ticks()
         for path in _files(folder):
             with suppress(OSError):
-                file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-                try:
-                    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_WILLNEED)
-                finally:
-                    os.close(file)
+                _read_file(path)
+        # Not before: who comes meanwhile would begin with a part of it.
+        _read[folder] = began
+
+
+def _read_file(path: str) -> None:
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        for at in range(0, min(os.fstat(file).st_size, _MOST), _STEP):
+            os.posix_fadvise(file, at, _STEP, os.POSIX_FADV_WILLNEED)
+    finally:
+        os.close(file)
 
 
 @lru_cache(maxsize=256)

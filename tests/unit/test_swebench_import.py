@@ -10,6 +10,7 @@ import pytest
 from sandbox.adapters.swebench import Shelf, import_dataset
 from sandbox.adapters.swebenchrules import task_id
 from sandbox.cli import main
+from sandbox.errors import VerifierFault
 from sandbox.formats.digest import folder_entries
 from sandbox.formats.patch import parse
 from sandbox.formats.patchapply import outcome
@@ -336,3 +337,15 @@ def test_a_folder_adds_tests_to_those_of_a_repository(shelf: Shelf, clone: Path)
     found = {e.path: e.data for e in depot.hidden_tests(both_of)}
     more = {"tests/test_more.py": b"# more\n", "tests/test_lib.py": b"# in its place\n"}
     assert found == before | more
+
+
+def test_hidden_tests_lie_within_the_paths_that_are_made_free_for_them(shelf: Shelf, clone: Path):
+    """Elsewhere a file of the submission would be in their way, and that would be no verdict."""
+    _, task = made(shelf, a_row(clone))
+    folder = Path(task.home) / "verifiers" / task.id / "more" / "docs"
+    folder.mkdir(parents=True)
+    (folder / "test_docs.py").write_bytes(b"# more\n")
+    both = replace(task.verifier.bundle, folder="more")
+    outside = replace(task, verifier=replace(task.verifier, bundle=both))
+    with pytest.raises(VerifierFault, match=r"docs/test_docs\.py of .* lies outside"):
+        Depot(shelf.store, lambda *_: None).hidden_tests(outside)
