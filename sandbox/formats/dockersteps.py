@@ -118,8 +118,8 @@ class _Reader:
         self._tools: set[str] = set()
         """Stages that are there for a tool that is answered in another way."""
         self._from = False
-        self._stages: set[str] = set()
-        """Names of the one that there is: another may go on from it."""
+        self._last = ""
+        """The name of the last stage: only the next one may go on from it."""
         self._skips = False
 
     def steps(self) -> Iterator[Step]:
@@ -144,14 +144,14 @@ class _Reader:
         if self._skips:
             self._tools.add(name or image)
             return None
-        if self._from and image in self._stages:
-            self._stages.add(name)
+        if self._last and image.lower() == self._last:
+            self._last = name.lower()
             return None
         if self._from:
             hint = "copy the files that are needed into environment/, or lock the image by hand"
             raise self._refuse(found, "a Dockerfile of several stages is not converted", hint)
         self._from = True
-        self._stages.add(name)
+        self._last = name.lower()
         return From(where=self._where(found), image=image)
 
     def _step(self, found: Instruction) -> Step | None:
@@ -210,7 +210,8 @@ class _Reader:
 
     def _arguments(self, rest: str) -> Iterator[tuple[str, str | None]]:
         yield from _ENV_PAIR.findall(rest)
-        yield from ((word, None) for word in rest.split() if _ARG.fullmatch(word))
+        bare = _ENV_PAIR.sub(" ", rest).split()
+        yield from ((word, None) for word in bare if _ARG.fullmatch(word))
 
     def _pairs(self, found: Instruction) -> dict[str, str]:
         first, _, rest = found.rest.partition(" ")

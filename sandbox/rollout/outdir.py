@@ -178,10 +178,8 @@ def find_rollout(run: Path, task: str, attempt: int | None) -> RolloutFolder:
 
 def begun(run: Path) -> list[Key]:
     """Whatever has a folder: of one that has no result, the end is not known."""
-    tries = (
-        p for p in sorted(run.glob("rollouts/*/*")) if p.is_dir() and _NUMBER.fullmatch(p.name)
-    )
-    return [(TaskId(p.parent.name), int(p.name)) for p in tries]
+    tries = (p for p in run.glob("rollouts/*/*") if p.is_dir() and _NUMBER.fullmatch(p.name))
+    return sorted((TaskId(p.parent.name), int(p.name)) for p in tries)
 
 
 def run_name(what: str, who: str, runtime: str) -> str:
