@@ -9,17 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.errors import SpecError
-from sandbox.formats.dockerfile import Instruction, expanded, instructions
+from sandbox.formats.dockerfile import AUTOMATIC, Instruction, expanded, instructions
 from sandbox.formats.yamlfile import read_text
 
 UV = re.compile(r"(ghcr\.io/)?astral-sh/uv(:.*|@.*)?")
 """An image that is there to copy one tool from."""
 SHELL = ("/bin/sh", "-c")
-_AUTOMATIC = {
-    "BUILDARCH": "amd64", "BUILDOS": "linux", "BUILDPLATFORM": "linux/amd64", "TARGETARCH": "amd64",
-    "TARGETOS": "linux", "TARGETPLATFORM": "linux/amd64",
-}  # fmt: skip
-"""What a builder says of itself, where an ARG asks."""
 _PASSED = frozenset({"LABEL", "MAINTAINER", "EXPOSE", "STOPSIGNAL", "VOLUME", "HEALTHCHECK", "CMD"})
 _FLAG = re.compile(r"--([a-z-]+)(?:=(\S+))?\s+")
 _ENV_PAIR = re.compile(r"([A-Za-z_]\w*)=(\"(?:[^\"\\]|\\.)*\"|'[^']*'|(?:\\.|[^\s\\])*)", re.DOTALL)
@@ -204,7 +199,7 @@ class _Reader:
                 continue
             if value is not None:
                 self._known[name] = expanded(value, self._known)
-            self._known.setdefault(name, _AUTOMATIC.get(name, ""))
+            self._known.setdefault(name, AUTOMATIC.get(name, ""))
             if self._from:
                 self._args.add(name)
 
