@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from sandbox.rollout.outdir import Manifest
     from sandbox.rollout.suite import Plan
 
-_BAD_INPUT = 2
-
 
 def grade_dataset(
     file: Path,
@@ -31,6 +29,7 @@ def grade_dataset(
     from sandbox.adapters.predictions import BAD_INPUT, sort_out, write_answers
     from sandbox.cli import options
     from sandbox.cli.output import SOME_VOID, finish
+    from sandbox.errors import UserError
     from sandbox.formats.digest import digest_of
     from sandbox.formats.shape import plain
     from sandbox.rollout.outdir import RESULTS, Manifest, choose_out, run_name
@@ -56,7 +55,7 @@ def grade_dataset(
     kinds = {a.kind for a in found.answers.answers}
     if "not here" in kinds:
         return status or SOME_VOID
-    return status or (_BAD_INPUT if kinds & BAD_INPUT else 0)
+    return status or (UserError.exit_status if kinds & BAD_INPUT else 0)
 
 
 def _rollouts(

@@ -31,15 +31,13 @@ Home = Annotated[
 ]
 
 
-_BAD_INPUT = 2
-
-
 def show_report(report: ImportReport, written: Path, *, as_json: bool) -> int:
     """The end of an import: what was made, what was not, and why. `written`: where it stands."""
     from sandbox.cli.output import print_json
+    from sandbox.errors import UserError
     from sandbox.formats.controls import printable
 
-    status = _BAD_INPUT if any(one.unread for one in report.not_here) else 0
+    status = UserError.exit_status if any(one.unread for one in report.not_here) else 0
     if as_json:
         for one in (*report.converted, *report.not_here):
             print_json(one)

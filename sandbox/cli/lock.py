@@ -76,6 +76,8 @@ def lock(
     from sandbox.runtime.locks import lock_image, lock_repo, lock_task, repin_image
     from sandbox.runtime.supplies import Depot
 
+    if file and only is Part.PLAIN:
+        raise UserError("--file is for canaries", hint="leave out --file or --only plain")
     home, store = Path.cwd(), options.store()
     notes: list[str] = []
     if not (home / "repos").is_dir():

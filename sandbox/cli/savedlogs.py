@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from sandbox.adapters.savedlogs.doubt import Flag
     from sandbox.adapters.savedlogs.regrade import Regraded, RegradedAll
 
-_BAD_INPUT = 2
-
 
 def grade_logs(
     logs: Path, dataset: Path | None, out: Path | None, *, as_json: bool, quiet: bool
@@ -30,7 +28,7 @@ def grade_logs(
         _print(found, report)
     if not quiet:
         _note(found)
-    return _BAD_INPUT if found.odd or found.refused else 0
+    return UserError.exit_status if found.odd or found.refused else 0
 
 
 def _print_json(found: RegradedAll, report: Path | None) -> None:

@@ -11,7 +11,11 @@ from sandbox.formats.yamlfile import read_text
 SCRATCH = "scratch"
 _PLATFORMS = {"linux/amd64", "linux/x86_64", "amd64", "linux"}
 """Names of the one we build for."""
-_AUTOMATIC = {"BUILDPLATFORM": "linux/amd64", "TARGETPLATFORM": "linux/amd64"}
+AUTOMATIC = {
+    "BUILDARCH": "amd64", "BUILDOS": "linux", "BUILDPLATFORM": "linux/amd64", "TARGETARCH": "amd64",
+    "TARGETOS": "linux", "TARGETPLATFORM": "linux/amd64",
+}  # fmt: skip
+"""What a builder says of itself: in FROM as it is, elsewhere where an ARG asks."""
 _DIRECTIVE = re.compile(r"#\s*([A-Za-z]+)\s*=\s*(.+?)\s*")
 _HEREDOC = re.compile(r"<<(-?)\s*[\"']?([A-Za-z_][A-Za-z0-9_]*)[\"']?")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?:(:?[-+])([^{}]*))?\})")
@@ -56,7 +60,7 @@ def rewritten(path: Path, args: Mapping[str, str], choose: Choose) -> str:
     text = read_text(path)
     lines = text.splitlines()
     stages: set[str] = set()
-    known = dict(_AUTOMATIC)
+    known = dict(AUTOMATIC)
     count = 0
     for found in instructions(path, lines):
         where = f"{path}:{found.line}"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from sandbox.errors import SpecError
 from sandbox.formats.yamlfile import read_text
 
 
@@ -24,19 +25,24 @@ class Ignored:
 
 
 def load_ignored(folder: Path) -> Ignored:
+    """Raises SpecError."""
     path = folder / ".dockerignore"
-    return ignored(read_text(path).splitlines()) if path.is_file() else Ignored()
+    return ignored(read_text(path).splitlines(), str(path)) if path.is_file() else Ignored()
 
 
-def ignored(lines: Sequence[str]) -> Ignored:
+def ignored(lines: Sequence[str], where: str = ".dockerignore") -> Ignored:
+    """Raises SpecError."""
     rules = []
-    for raw in lines:
+    for number, raw in enumerate(lines, 1):
         line = raw.strip()
         if not line or line.startswith("#"):
             continue
         leaves = not line.startswith("!")
         plain = str(PurePosixPath("/", line.removeprefix("!").strip())).strip("/")
-        rules.append((re.compile(_translated(plain)), leaves))
+        try:
+            rules.append((re.compile(_translated(plain)), leaves))
+        except re.error:
+            raise SpecError(f"`{line}` is no pattern", where=f"{where}:{number}") from None
     return Ignored(tuple(rules))
 
 

@@ -9,17 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.errors import SpecError
-from sandbox.formats.dockerfile import Instruction, expanded, instructions
+from sandbox.formats.dockerfile import AUTOMATIC, Instruction, expanded, instructions
 from sandbox.formats.yamlfile import read_text
 
 UV = re.compile(r"(ghcr\.io/)?astral-sh/uv(:.*|@.*)?")
 """An image that is there to copy one tool from."""
 SHELL = ("/bin/sh", "-c")
-_AUTOMATIC = {
-    "BUILDARCH": "amd64", "BUILDOS": "linux", "BUILDPLATFORM": "linux/amd64", "TARGETARCH": "amd64",
-    "TARGETOS": "linux", "TARGETPLATFORM": "linux/amd64",
-}  # fmt: skip
-"""What a builder says of itself, where an ARG asks."""
 _PASSED = frozenset({"LABEL", "MAINTAINER", "EXPOSE", "STOPSIGNAL", "VOLUME", "HEALTHCHECK", "CMD"})
 _FLAG = re.compile(r"--([a-z-]+)(?:=(\S+))?\s+")
 _ENV_PAIR = re.compile(r"([A-Za-z_]\w*)=(\"(?:[^\"\\]|\\.)*\"|'[^']*'|(?:\\.|[^\s\\])*)", re.DOTALL)
@@ -118,8 +113,8 @@ class _Reader:
         self._tools: set[str] = set()
         """Stages that are there for a tool that is answered in another way."""
         self._from = False
-        self._stages: set[str] = set()
-        """Names of the one that there is: another may go on from it."""
+        self._last = ""
+        """The name of the last stage: only the next one may go on from it."""
         self._skips = False
 
     def steps(self) -> Iterator[Step]:
@@ -144,14 +139,14 @@ class _Reader:
         if self._skips:
             self._tools.add(name or image)
             return None
-        if self._from and image in self._stages:
-            self._stages.add(name)
+        if self._last and image.lower() == self._last:
+            self._last = name.lower()
             return None
         if self._from:
             hint = "copy the files that are needed into environment/, or lock the image by hand"
             raise self._refuse(found, "a Dockerfile of several stages is not converted", hint)
         self._from = True
-        self._stages.add(name)
+        self._last = name.lower()
         return From(where=self._where(found), image=image)
 
     def _step(self, found: Instruction) -> Step | None:
@@ -204,13 +199,14 @@ class _Reader:
                 continue
             if value is not None:
                 self._known[name] = expanded(value, self._known)
-            self._known.setdefault(name, _AUTOMATIC.get(name, ""))
+            self._known.setdefault(name, AUTOMATIC.get(name, ""))
             if self._from:
                 self._args.add(name)
 
     def _arguments(self, rest: str) -> Iterator[tuple[str, str | None]]:
         yield from _ENV_PAIR.findall(rest)
-        yield from ((word, None) for word in rest.split() if _ARG.fullmatch(word))
+        bare = _ENV_PAIR.sub(" ", rest).split()
+        yield from ((word, None) for word in bare if _ARG.fullmatch(word))
 
     def _pairs(self, found: Instruction) -> dict[str, str]:
         first, _, rest = found.rest.partition(" ")

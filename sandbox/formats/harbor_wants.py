@@ -126,11 +126,11 @@ def _project(word: str, read: Read) -> Iterator[tuple[Kind, str]]:
         optional = data["project"].get("optional-dependencies", {})
         for extra in filter(None, extras.rstrip("]").split(",")):
             asked += optional[extra.strip()]
+        if "setuptools" in [package_of(one) for one in asked]:
+            asked.append("wheel")
     except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError):
         yield "other", f"pip install {word}"
         return
-    if any(package_of(one) == "setuptools" for one in asked):
-        asked.append("wheel")
     yield from _requirements(asked)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -20,6 +21,10 @@ from sandbox.model.task import STRICT
 
 T = TypeVar("T")
 MAX_LINE_BYTES = 64 << 20
+MOST_PATCH_BYTES = 47 << 20
+"""A line has room for the base64 of that."""
+_MOST_TEXT_BYTES = 10 << 20
+"""A line has room for that as text, even if JSON needs six bytes for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +36,7 @@ class SubmissionLine:
     patch: str = ""
     """A unified diff against the pinned commit; which ones are taken: see patches.md."""
     patch_base64: str = ""
-    """The same, when it is not UTF-8 text."""
+    """The same, when it is not UTF-8 text, or larger than 10 MiB."""
     agent: str = ""
     attempt: int = 0
 
@@ -45,11 +50,12 @@ class SubmissionLine:
 
 
 def submission_line(task: str, patch: bytes, *, agent: str, attempt: int) -> SubmissionLine:
-    try:
-        return SubmissionLine(task=task, patch=patch.decode(), agent=agent, attempt=attempt)
-    except UnicodeDecodeError:
-        coded = base64.b64encode(patch).decode()
-        return SubmissionLine(task=task, patch_base64=coded, agent=agent, attempt=attempt)
+    """patch: of MOST_PATCH_BYTES at most; of one that is larger nobody could read the line."""
+    if len(patch) <= _MOST_TEXT_BYTES:
+        with suppress(UnicodeDecodeError):
+            return SubmissionLine(task=task, patch=patch.decode(), agent=agent, attempt=attempt)
+    coded = base64.b64encode(patch).decode()
+    return SubmissionLine(task=task, patch_base64=coded, agent=agent, attempt=attempt)
 
 
 class Appender:
@@ -196,15 +202,18 @@ def sort_submissions(path: Path) -> None:
 
 def drop_submissions(path: Path, unwanted: Callable[[str, int], bool]) -> None:
     """Rewrite the file without the lines whose task and attempt are `unwanted`."""
-    lines = [line for _, _, line in _read(path, SubmissionLine)] if path.exists() else []
-    kept = [line for line in lines if not unwanted(line.task, line.attempt)]
-    if len(kept) < len(lines):
-        fresh = path.with_name(path.name + ".new")
-        fresh.unlink(missing_ok=True)
-        with Appender(fresh) as out:
-            for line in kept:
-                out.append(line)
-        fresh.replace(path)
+    if not path.exists():
+        return
+    # Read twice, since all of them may be larger than memory.
+    if not any(unwanted(line.task, line.attempt) for _, _, line in _read(path, SubmissionLine)):
+        return
+    fresh = path.with_name(path.name + ".new")
+    fresh.unlink(missing_ok=True)
+    with Appender(fresh) as out:
+        for _, raw, line in _read(path, SubmissionLine):
+            if not unwanted(line.task, line.attempt):
+                out.append_raw(raw)
+    fresh.replace(path)
 
 
 def _read(path: Path, shape: type[T]) -> Iterator[tuple[int, bytes, T]]:

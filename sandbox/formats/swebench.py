@@ -88,7 +88,9 @@ def _read(rows: Iterable[Row], shape: Shape | None) -> Iterator[Instance | Refus
 def _named(data: dict[str, Any], key: str) -> dict[str, Any]:
     """In a map the row's name need not be said again. Raises RowError."""
     if key and data.get("instance_id", key) != key:
-        raise RowError(f"`instance_id` is {data['instance_id']!r}, and it stands under {key!r}")
+        raise RowError(
+            f"`instance_id` is {data['instance_id']!r:.100}, and it stands under {key!r:.100}"
+        )
     return {"instance_id": key} | data if key else data
 
 

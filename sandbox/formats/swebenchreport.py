@@ -117,9 +117,9 @@ def folder_name(model: str) -> str:
 
     It may have been chosen by anybody: nothing of it hides, leads elsewhere or is too long.
     """
-    kept = "".join(c if c.isprintable() else "_" for c in model.replace("/", "__"))
+    kept = "".join(c if c.isprintable() else "_" for c in model.replace("/", "__")).strip()
     raw = (f"_{kept}" if kept.startswith(".") else kept).encode()[:_LONGEST_NAME]
-    return raw.decode(errors="ignore").strip() or "unnamed"
+    return raw.decode(errors="ignore").rstrip() or "unnamed"
 
 
 def folder_names(models: Iterable[str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from sandbox._version import __version__
 from sandbox.errors import RuntimeFault, UserError
 from sandbox.formats import jsonfile
 from sandbox.formats.records import (
+    MOST_PATCH_BYTES,
     Appender,
     drop_submissions,
     read_results,
@@ -104,7 +105,7 @@ class OutFolder:
     def add(self, rollout: Rollout) -> None:
         """The submission first: a result on disk means that the rollout needs nothing more."""
         patch = self.rollout(rollout.task, rollout.attempt).path / PATCH
-        if rollout.verdict and patch.exists():
+        if rollout.verdict and patch.exists() and patch.stat().st_size <= MOST_PATCH_BYTES:
             line = submission_line(
                 rollout.task, patch.read_bytes(), agent=rollout.agent, attempt=rollout.attempt
             )
@@ -178,10 +179,8 @@ def find_rollout(run: Path, task: str, attempt: int | None) -> RolloutFolder:
 
 def begun(run: Path) -> list[Key]:
     """Whatever has a folder: of one that has no result, the end is not known."""
-    tries = (
-        p for p in sorted(run.glob("rollouts/*/*")) if p.is_dir() and _NUMBER.fullmatch(p.name)
-    )
-    return [(TaskId(p.parent.name), int(p.name)) for p in tries]
+    tries = (p for p in run.glob("rollouts/*/*") if p.is_dir() and _NUMBER.fullmatch(p.name))
+    return sorted((TaskId(p.parent.name), int(p.name)) for p in tries)
 
 
 def run_name(what: str, who: str, runtime: str) -> str:

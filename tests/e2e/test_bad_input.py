@@ -169,6 +169,10 @@ OTHERS: dict[str, tuple[tuple[str, ...], str]] = {
     "an unknown schema": (("schema", "tsak"), "task"),
     "an unknown repository": (("lock", "repo", "nothing"), "there is no `nothing`"),
     "an unknown image": (("lock", "image", "nothing"), "no such file"),
+    "canaries of a file, and none": (
+        ("lock", "checks", TASK, "--only", "plain", "--file", "t.py"),
+        "--file is for canaries",
+    ),
     "a class that is not there": (("run", TASK, "--agent", "json:Nothing"), "cannot load"),
 }
 

@@ -149,6 +149,26 @@ REFUSED: dict[str, tuple[str, Files, str]] = {
         ),
         "compose.services.db",
     ),
+    "compose-of-elsewhere": (
+        "harbor",
+        harbor(
+            "x",
+            **{
+                "environment/docker-compose.yaml": "services:\n  main:\n    build: {dockerfile: ../../x}\n"
+            },
+        ),
+        "compose.services.main.build",
+    ),
+    "context-of-elsewhere": (
+        "terminal-bench",
+        bench(**{"docker-compose.yaml": "services:\n  client:\n    build: /etc\n"}),
+        "compose.services.client.build",
+    ),
+    "compose-that-is-a-list": (
+        "harbor",
+        harbor("x", **{"environment/docker-compose.yaml": "services: [main]\n"}),
+        "compose.services",
+    ),
     "key-of-the-host": (
         "harbor",
         harbor("x", '[verifier]\nenv = {KEY = "${KEY}"}\n'),

@@ -35,6 +35,7 @@ def rewrite(tmp_path: Path, text: str, **args: str) -> tuple[list[str], list[tup
         ("from  ubuntu  as  Base", "ubuntu", "FROM ours:1 AS Base"),
         ("FROM --platform=linux/amd64 a/b AS x", "a/b", "FROM ours:1 AS x"),
         ("FROM --platform=$BUILDPLATFORM a/b", "a/b", "FROM ours:1"),
+        ("FROM a/b-${TARGETARCH}:1", "a/b-amd64:1", "FROM ours:1"),
         ("ARG V=24.04\nFROM ubuntu:$V", "ubuntu:24.04", "FROM ours:1"),
         ("ARG V=1\nARG I=a:${V}\nFROM ${I}", "a:1", "FROM ours:1"),
         ("ARG V=\"24.04\" W='x'\nFROM u-$W:${V}", "u-x:24.04", "FROM ours:1"),

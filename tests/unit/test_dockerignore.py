@@ -2,6 +2,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from sandbox.errors import SpecError
 from sandbox.formats.dockerignore import ignored
 
 
@@ -27,3 +28,9 @@ from sandbox.formats.dockerignore import ignored
 )
 def test_what_is_left_out(lines, path, out):
     assert (PurePosixPath(path) in ignored(lines)) == out
+
+
+@pytest.mark.parametrize("line", ["[z-a]", "a[\\]"])
+def test_what_is_no_pattern_is_told_with_its_line(line):
+    with pytest.raises(SpecError, match=r"^\.dockerignore:2: .* is no pattern"):
+        ignored(["*.md", line])

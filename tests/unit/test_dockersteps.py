@@ -107,13 +107,18 @@ def test_arguments_are_variables_of_the_steps_that_follow(tmp_path):
     assert two.known == {"V": "1.2", "W": "mine", "E": "1.2", "TARGETARCH": "amd64"}
 
 
+def test_words_of_a_value_are_no_arguments(tmp_path):
+    (run,) = runs(tmp_path, 'ARG A="b c d" X\nRUN a\n')
+    assert run.args == {"A": "b c d", "X": ""}
+
+
 def test_an_argument_of_the_file_is_none_of_a_stage_unless_it_asks(tmp_path):
     found = steps(tmp_path, "ARG V=12\nFROM debian:$V\nRUN a\nARG V\nRUN b\n")
     assert [step.args for step in found if isinstance(step, Run)] == [{}, {"V": "12"}]
 
 
 def test_a_stage_that_goes_on_from_the_one_before_is_the_same(tmp_path):
-    found = steps(tmp_path, "FROM debian AS base\nRUN a\nFROM base AS last\nRUN b\n")
+    found = steps(tmp_path, "FROM debian AS base\nRUN a\nFROM Base AS last\nRUN b\n")
     assert [type(step) for step in found] == [From, Run, Run]
 
 
@@ -128,6 +133,10 @@ def test_what_copy_writes_has_values_unless_its_end_is_in_quotes(tmp_path):
     [
         ("RUN x\n", "no FROM"),
         ("FROM a\nFROM b\n", "Dockerfile:2: a Dockerfile of several stages"),
+        (
+            "FROM a AS x\nFROM x AS y\nRUN z\nFROM x\n",
+            "Dockerfile:4: a Dockerfile of several stages",
+        ),
         ("FROM a\nCOPY --from=b x y\n", "Dockerfile:2: a copy from `b`"),
         ("FROM a\nADD https://example.org/x /x\n", "Dockerfile:2: `ADD https://example.org/x`"),
         ("FROM a\nRUN --mount=type=secret,id=x y\n", "Dockerfile:2: `--mount=type=secret,id=x`"),

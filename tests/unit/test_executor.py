@@ -10,7 +10,7 @@ import pytest
 
 from sandbox.errors import UserError
 from sandbox.formats import jsonfile, records
-from sandbox.formats.records import read_results, read_submissions
+from sandbox.formats.records import MOST_PATCH_BYTES, read_results, read_submissions
 from sandbox.model.record import FaultRecord, Rollout, VerdictRecord
 from sandbox.model.task import Digest, TaskId
 from sandbox.rollout.executor import Job, execute
@@ -263,6 +263,19 @@ def test_what_was_submitted_is_kept_for_grading_again(tmp_path: Path, graded: st
             out.add(record)
     lines = read_submissions(tmp_path / "submissions.jsonl")
     assert [(x.task, x.attempt, x.data) for x in lines] == [("a", 0, b"diff\n"), ("b", 1, b"\xff")]
+
+
+def test_no_submission_is_too_large_for_the_file_to_be_read_again(tmp_path: Path):
+    """Control characters are six bytes each in JSON; whoever is graded chooses the patch."""
+    sizes = {TaskId("a"): 12 << 20, TaskId("b"): MOST_PATCH_BYTES + 1}
+    for _ in range(2):
+        with OutFolder(tmp_path, replace(MANIFEST, graded="sha256:1")) as out:
+            for task, size in sizes.items():
+                out.rollout(task, 0).write_patch(b"\1" * size)
+                out.add(ended(task))
+        sizes = {}
+    (line,) = read_submissions(tmp_path / "submissions.jsonl")
+    assert (line.task, len(line.data)) == ("a", 12 << 20)
 
 
 def test_the_same_run_leaves_the_same_submissions_whatever_ended_first(tmp_path: Path):

@@ -83,7 +83,9 @@ def test_bases_are_known_by_their_name_at_every_registry(image, name):
     ("script", "names"),
     [
         ("ln -s /usr/bin/python3 /usr/bin/python", ["/usr/bin/python"]),
-        ("x && ln -sf /usr/bin/python3 /usr/bin/python && y", ["/usr/bin/python"]),
+        ("x && ln -s -v /usr/bin/python3 /usr/bin/python && y", ["/usr/bin/python"]),
+        ("apt-get install python3.11 && ln -sf /usr/bin/python3.11 /usr/bin/python3", []),
+        ("ln -s -f /usr/bin/python3.11 /usr/bin/python3", []),
         ("ln -s /usr/bin/pip3 /usr/local/bin/pip; true", ["/usr/local/bin/pip"]),
         ("ln -s a /usr/bin/python-config", []),
     ],

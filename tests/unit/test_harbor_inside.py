@@ -179,6 +179,13 @@ def test_installers_say_yes_to_what_there_is_and_list_what_there_is_not(asked, l
     assert (status == 0) == (not lacks)
 
 
+def test_programs_of_the_image_are_those_of_a_venv_but_for_what_answers(tmp_path):
+    for name in ("pip", "pip3.11", "python3", "uv", "uvx", "uvicorn", "pipdeptree", "pytest"):
+        (tmp_path / name).touch()
+    found = [name for name, _ in load("tool").scripts(str(tmp_path))]
+    assert found == ["pipdeptree", "pytest", "uvicorn"]
+
+
 def test_rewards_of_an_exported_task_are_those_of_a_verdict():
     rewarded = load("reward").rewarded
     checks = [

@@ -74,6 +74,8 @@ def test_a_project_needs_what_it_says(line):
 def test_a_project_that_does_not_say_what_it_needs_is_not_to_be_had():
     assert asked("pip install /app")[0][0] == "other"
     assert asked("pip install ./x-1-py3-none-any.whl")[0][0] == "other"
+    odd = "[project]\ndependencies = [1]\n"
+    assert [w.kind for w in wants("pip install /app", "", read=lambda _: odd)] == ["other"]
 
 
 def test_requirements_of_a_file_are_read():

@@ -10,14 +10,18 @@ import pytest
 import yaml
 
 from sandbox.adapters.harbor import from_harbor, from_terminal_bench
+from sandbox.adapters.harbor.bases import BASE
 from sandbox.adapters.harbor.batch import import_all
 from sandbox.adapters.harbor.bench import Place
 from sandbox.adapters.harbor.foreign import Foreign
 from sandbox.adapters.harbor.judging import gives_all_or_nothing, interpreter
+from sandbox.adapters.harbor.packages import packages_of
 from sandbox.adapters.harbor.report import Report, Row
 from sandbox.errors import UserError
 from sandbox.formats.harbor import HarborFile, load_harbor
 from sandbox.formats.terminal_bench import TerminalBenchFile, load_terminal_bench
+from sandbox.model.image import ImageLock
+from sandbox.model.task import Digest
 from sandbox.runtime.fake import FakeRuntime
 from sandbox.runtime.store import Store
 from tests.support.peertasks import BENCH, HARBOR, REFUSED, write
@@ -179,6 +183,17 @@ def test_every_row_says_where_it_comes_from(tmp_path):
     assert {row.field: row.where.rpartition(":")[2] for row in rows if "task.toml" in row.where}[
         "environment.memory_mb"
     ] == str(HARBOR["usual"]["task.toml"].splitlines().index("memory_mb = 1024") + 1)
+
+
+def test_what_debian_only_recommends_comes_along_whoever_asks_first(tmp_path):
+    asks = "FROM debian\nRUN apt-get install -y golang-go gcc\n"
+    files = {**HARBOR["image-only"], "environment/Dockerfile": asks}
+    (task,) = from_harbor.understood(load_harbor(write(files, tmp_path / "x")), Report())
+    base = ImageLock(
+        schema=1, name=BASE, epoch=0, arch="amd64", recipe_sha256="", env={}, layers=(),
+        config_digest=Digest(""),
+    )  # fmt: skip
+    assert packages_of(task, {}, base, Report()).debs[:3] == ("golang-go", "gcc", "libc6-dev")
 
 
 def test_a_folder_without_tasks_is_said_to_be_one(tmp_path):

@@ -209,11 +209,14 @@ def test_what_is_wrong_in_the_file_is_exit_code_2(
     assert main(["grade", str(preds.with_name("no.jsonl")), "--dataset", str(data)]) == 2
 
 
+STARTED = "2026-01-01T00:00:00Z"
+
+
 def a_rollout(home: Path, agent: str, attempt: int, **more: Any) -> Rollout:
     task = load_task(home, TASK)
     return Rollout(
         task=task.id, task_digest=task.digest, attempt=attempt, agent=agent, runtime="fake",
-        started="2026-01-01T00:00:00Z", ending=Ending.GRADED, patch_bytes=9, **more,
+        started=STARTED, ending=Ending.GRADED, patch_bytes=9, **more,
     )  # fmt: skip
 
 
@@ -312,6 +315,9 @@ def test_an_empty_patch_is_reported_as_such():
     [
         ("a/b", "a__b"),
         ("../../x", "_..__..__x"),
+        (" ..", "_.."),
+        ("  .hidden ", "_.hidden"),
+        ("x" * 119 + " y", "x" * 119),
         ("", "unnamed"),
         ("é x\0", "é x_"),
         ("open:gpt 4 (2024)", "open:gpt 4 (2024)"),
@@ -332,7 +338,7 @@ def test_models_that_come_out_alike_keep_folders_apart():
 def test_a_leaderboard_s_entry_is_complete(home: Path, run: Path, tmp_path: Path):
     out = tmp_path / "entry"
     folder = RolloutFolder(run / "rollouts" / TASK / "0")
-    write_events(folder, tmp_path / "told", LOOKED)
+    write_events(folder, tmp_path / "told", LOOKED, STARTED)
     folder.write_patch(PATCH.encode())
     entry = Entry(name="Mine", site="https://x", model="org/good")
     done = export_leaderboard(run, out, entry, lambda name: load_task(home, name))

@@ -29,8 +29,10 @@ LIMITS = Limits(memory_mib=4096, pids=1024, disk_mib=8192, file_mib=4096)
 _STATUS_BYTES = 1 << 20
 _WORDS = 600
 _AT_ONCE = 500
-_LINKED = re.compile(r"\bln\s+(?:-\w+\s+)*\S+\s+(/usr/(?:local/)?bin/(?:python|pip)3?)(?=[\s;&]|$)")
-"""What links a name of Python's: it is there already, where theirs has none."""
+_LINKED = re.compile(
+    r"\bln\s+(?:-(?!\w*f)\w+\s+)*[^\s-]\S*\s+(/usr/(?:local/)?bin/(?:python|pip)3?)(?=[\s;&]|$)"
+)
+"""What links a name of Python's, not by force: it is there already, where theirs has none."""
 
 
 @contextmanager

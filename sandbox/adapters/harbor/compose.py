@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 from sandbox.adapters.harbor.common import is_idle
@@ -61,6 +62,9 @@ def read_service(
         if key not in _TOPS and not key.startswith("x-"):
             report.refused(f"compose.{key}", "it is not understood", doc.where((key,)))
     services = data.get("services") or {}
+    if not isinstance(services, dict):
+        report.refused("compose.services", "it is not understood", doc.where(("services",)))
+        return Service()
     for other in services:
         if other != name:
             note = "another container beside the agent's is not converted"
@@ -116,15 +120,21 @@ class _Reader:
     def _build(self, key: str, value: Any) -> Iterator[tuple[str, Any]]:
         self._report.mapped(self._at(key), "image", self._where(key))
         if isinstance(value, str):
-            yield "context", value
-            return
-        yield "context", self._text(value.get("context", "."))
+            value = {"context": value}
+        yield "context", self._place(value.get("context", "."))
         if "dockerfile" in value:
-            yield "dockerfile", self._text(value["dockerfile"])
+            yield "dockerfile", self._place(value["dockerfile"])
         for inner in value:
             if inner not in ("context", "dockerfile"):
                 where = self._where(key, inner)
                 self._report.refused(self._at(key, inner), "it is not understood", where)
+
+    def _place(self, value: Any) -> str:
+        """Raises ValueError for what lies outside of the task: it may be anything of this machine."""
+        place = PurePosixPath(self._text(value))
+        if place.is_absolute() or ".." in place.parts:
+            raise ValueError(value)
+        return str(place)
 
     def _environment(self, key: str, value: Any) -> Iterator[tuple[str, Any]]:
         found = dict(self._variables(value))

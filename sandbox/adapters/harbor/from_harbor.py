@@ -85,7 +85,7 @@ class _World:
             note = f"`{service.command}` would go on in the box"
             where = doc.where(("services", _MAIN, "command"))
             self.report.refused(f"compose.services.{_MAIN}.command", note, where)
-        if service.context not in (".", "./", ""):
+        if service.context != ".":
             note = f"another folder than environment/: {service.context}"
             where = doc.where(("services", _MAIN, "build"))
             self.report.refused(f"compose.services.{_MAIN}.build", note, where)

@@ -76,8 +76,8 @@ class _Gathering:
             self.report.changed(f"{stage}-time apt", note, want.where)
             return
         if want.what not in self.debs:
-            beside = _BESIDE.get(want.what)
-            self.debs += [want.what, *([beside] if beside and beside not in self.debs else ())]
+            known = (*self.debs, *self.there)
+            self.debs += [name for name in _with_beside(want.what) if name not in known]
             if stage != "build":
                 note = f"the image has `{want.what}`, so that {stage} needs no network"
                 self.report.changed(f"{stage}-time apt", note, want.where)
@@ -213,6 +213,13 @@ def _of_script(path: Path, roots: list[Path]) -> Iterator[Want]:
     except SpecError:
         return  # no text: a program, which asks when it runs
     yield from wants(text, str(path), read=_reader([path.parent, *roots]))
+
+
+def _with_beside(name: str) -> Iterator[str]:
+    """Also what stands beside that."""
+    yield name
+    if beside := _BESIDE.get(name):
+        yield from _with_beside(beside)
 
 
 def _reader(folders: list[Path]) -> Read:

@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -97,11 +97,19 @@ def _beside(
 ) -> dict[_Key, list[Path]]:
     """Results are those of the only log that there is of the instance; without a log, of a model."""
     found: dict[_Key, list[Path]] = {}
+    logs_of, results_of = _by_instance(logs), _by_instance(results)
     for key, paths in results.items():
-        of_log = [k for k in logs if k[0] == key[0]]
-        others = of_log or [k for k in results if k[0] == key[0] and k[1].startswith(key[1])]
+        name, run = key
+        others = logs_of.get(name) or [k for k in results_of[name] if k[1].startswith(run)]
         others = [k for k in others if k != key] if key not in logs else [key]
         found.setdefault(others[0] if len(others) == 1 else key, []).extend(paths)
+    return found
+
+
+def _by_instance(keys: Iterable[_Key]) -> dict[str, list[_Key]]:
+    found: dict[str, list[_Key]] = {}
+    for key in keys:
+        found.setdefault(key[0], []).append(key)
     return found
 
 

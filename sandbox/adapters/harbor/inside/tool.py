@@ -227,11 +227,10 @@ def installer_of(name: str, place: str) -> None:
         os.chmod(place, 0o755)
 
 
-def scripts() -> Iterable[tuple[str, str]]:
+def scripts(top: str = "/usr/local/bin") -> Iterable[tuple[str, str]]:
     """The programs that packages of PyPI have brought into the image."""
-    top = "/usr/local/bin"
     for name in sorted(os.listdir(top)) if os.path.isdir(top) else ():
-        if not name.startswith(("pip", "python", "uv")):
+        if not re.fullmatch(r"(pip|python)[\d.]*|uvx?", name):
             yield name, os.path.join(top, name)
 
 
