@@ -49,7 +49,7 @@ class ChecksFile:
     schema: Literal[1]
     scored: tuple[str | Weighted, ...]
     """Each pass earns its weight (1 when not said). They fail before and pass after. What weighs
-    0 earns nothing alone, and is needed for a full reward."""
+    0 earns nothing, and costs as much as what weighs 1 where it does not pass."""
     gates: tuple[str | Accepting, ...] = ()
     """These must go on passing: if one does not, the reward is 0."""
     excluded: tuple[Excluded, ...] = ()

@@ -179,11 +179,19 @@ class Verdict:
 
     @property
     def reward(self) -> float:
-        """Weighted share of passed checks; 0 if a gate did not pass, 1 only if resolved."""
+        """Weighted share of passed checks; 0 if a gate did not pass, 1 only if resolved.
+
+        A scored check of weight 0 earns nothing; one that did not pass counts as one of weight 1.
+        """
         if self.resolved:
             return 1.0
         if self.flags or any(c.spec.gate and not c.passed for c in self.checks):
             return 0.0
-        total = sum(c.spec.weight for c in self.checks)
         passed = sum(c.spec.weight for c in self.checks if c.passed)
-        return min(passed / total, 1.0 - 1e-6) if total else 0.0
+        return min(passed / self.total, 1.0 - 1e-6) if self.total else 0.0
+
+    @property
+    def total(self) -> float:
+        """Of the weights: what the passed ones are held against."""
+        failed = sum(not c.passed and not c.spec.gate and not c.spec.weight for c in self.checks)
+        return sum(c.spec.weight for c in self.checks) + failed

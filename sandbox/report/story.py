@@ -227,11 +227,10 @@ def _sum(verdict: Verdict) -> Iterator[str]:
         yield f"{len(shut)} of {len(gates)} gates did not pass: 0, whatever else did"
         return
     passed = [c.spec.weight for c in verdict.checks if c.passed]
-    weights = [c.spec.weight for c in verdict.checks]
     if gates:
         yield f"all {len(gates)} gates passed"
-    yield f"{len(passed)} of {len(weights)} checks passed"
-    yield f"{sum(passed):g} of {sum(weights):g} in weights = {verdict.reward:.6f}"
+    yield f"{len(passed)} of {len(verdict.checks)} checks passed"
+    yield f"{sum(passed):g} of {verdict.total:g} in weights = {verdict.reward:.6f}"
 
 
 def _doubts(task: TaskSpec, evidence: Evidence, record: Rollout, verdict: Verdict) -> Iterator[str]:

@@ -90,6 +90,15 @@ def test_the_reward_is_the_weighted_share():
     assert judged(checks, report).reward == 0.75
 
 
+def test_what_weighs_nothing_earns_nothing_and_is_missed():
+    checks = (CheckSpec(id="a"), CheckSpec(id="b"), CheckSpec(id="free", weight=0.0))
+    passed, failed = (CheckReport(outcome=o) for o in (Outcome.PASSED, Outcome.FAILED))
+    assert judged(checks, {"a": passed, "b": passed, "free": failed}).reward == 2 / 3
+    assert judged(checks, {"a": passed, "b": failed, "free": passed}).reward == 1 / 2
+    assert judged(checks, {"a": failed, "b": failed, "free": passed}).reward == 0
+    assert judged(checks, {"a": passed, "b": passed, "free": passed}).reward == 1
+
+
 def test_without_checks_nothing_is_resolved():
     assert Verdict(checks=()).reward == 0.0
     assert judged((), {}).reason == "no checks"

@@ -122,7 +122,7 @@ RULES = (
         "SR-UNPROVED",
         "warning",
         "A scored check earns a part of the reward, and has no canary or one that older checks tell apart.",
-        "let it weigh 0 in checks.yaml: then it is needed for a full reward and earns nothing alone",
+        "let it weigh 0 in checks.yaml: then it earns nothing, and to fail it costs as much as before",
     ),
     Rule(
         "SR-BITS",

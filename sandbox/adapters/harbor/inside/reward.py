@@ -81,13 +81,17 @@ def outcomes(records: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def rewarded(checks: list[dict[str, Any]], found: dict[str, str]) -> float:
-    """The weighted share of what passed; 0 where a gate did not."""
+    """The weighted share of what passed; 0 where a gate did not.
+
+    A check of weight 0 earns nothing; one that did not pass counts as one of weight 1.
+    """
     good = [c for c in checks if found.get(c["id"]) in ("passed", *c["accept"])]
     if len(good) == len(checks):
         return 1.0
     if any(c["gate"] and c not in good for c in checks):
         return 0.0
-    total = sum(c["weight"] for c in checks)
+    failed = sum(not c["gate"] and not c["weight"] and c not in good for c in checks)
+    total = sum(c["weight"] for c in checks) + failed
     return min(sum(c["weight"] for c in good) / total, 1.0 - 1e-6) if total else 0.0
 
 
