@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from sandbox.model.layers import Canaries
 from sandbox.model.task import TaskSpec, VerifierSpec
-from sandbox.model.verdict import Outcome, Pair, Verdict, file_of
+from sandbox.model.verdict import Outcome, Pair, Verdict, function_of
 
 _FEW = ((3, 3), (5, 2), (11, 1))
 """Won units, at most → further pairs. Who copies one gate's coin is right about each unit one time in
@@ -18,11 +18,11 @@ class Need:
 
     pairs: int = 0
     paths: tuple[str, ...] = ()
-    """The files that hold what was won. Empty: all of them, where the runner takes no files."""
+    """The functions that were won. Empty: all of them, where the runner cannot be asked for some."""
 
     def lacking(self, pairs: Iterable[Pair]) -> bool:
         """Are there too few of these that show what they have to?"""
-        fit = [p for p in pairs if not p.paths or (self.paths and {*self.paths} <= {*p.paths})]
+        fit = [p for p in pairs if all(map(p.covers, self.paths or [""]))]
         return len(fit) < self.pairs
 
 
@@ -35,18 +35,20 @@ def needed(spec: VerifierSpec, verdict: Verdict, canaries: Canaries | None) -> N
     units = [won & unit.checks.keys() for unit in canaries.units]
     units = [checks for checks in units if checks]
     pairs = next((more for most, more in _FEW if len(units) <= most), 0) if units else 0
-    if not pairs or not _takes_files(spec):
+    if not pairs or not _takes_some(spec):
         return Need(pairs=pairs)
-    return Need(pairs=pairs, paths=tuple(sorted({file_of(c) for checks in units for c in checks})))
+    return Need(
+        pairs=pairs, paths=tuple(sorted({function_of(c) for checks in units for c in checks}))
+    )
 
 
 def of_files(task: TaskSpec, paths: Sequence[str], *options: str) -> TaskSpec:
-    """The task, asked for these files of its hidden tests alone; none: for all."""
+    """The task, asked for these files or functions of its hidden tests alone; none: for all."""
     if not paths:
         return task
     return replace(task, verifier=replace(task.verifier, arguments=(*options, *paths)))
 
 
-def _takes_files(spec: VerifierSpec) -> bool:
+def _takes_some(spec: VerifierSpec) -> bool:
     """Are its arguments paths of tests, and nothing else that would have to stay?"""
     return spec.runner == "pytest" and not any(a.startswith("-") for a in spec.arguments)

@@ -111,6 +111,11 @@ def file_of(check: str) -> str:
     return check.partition("::")[0]
 
 
+def function_of(check: str) -> str:
+    """The function of a test, by the id of its check: that without the row."""
+    return check.partition("[")[0]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
     """Two boxes more, with coins of their own; see grading.further."""
@@ -120,10 +125,11 @@ class Pair:
     swapped: tuple[str, ...] = ()
     """Units whose canaries ran in the first of them."""
     paths: tuple[str, ...] = ()
-    """The files of tests that ran there. Empty: all."""
+    """The functions of tests that ran there, or whole files. Empty: all."""
 
     def covers(self, check: str) -> bool:
-        return not self.paths or file_of(check) in self.paths
+        asked = {function_of(check), file_of(check)}
+        return not self.paths or not asked.isdisjoint(self.paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -197,6 +197,9 @@ def test_rewards_of_an_exported_task_are_those_of_a_verdict():
     assert rewarded(checks, {"a": "passed", "g": "passed"}) == 0.75
     assert rewarded(checks, {"a": "passed", "b": "passed"}) == 0.0
     assert rewarded(checks, {}) == 0.0
+    free = [{**c, "weight": 0.0} if c["id"] == "b" else c for c in checks]
+    assert rewarded(free, {"a": "passed", "g": "passed"}) == pytest.approx(3 / 4)
+    assert rewarded(free, {"b": "skipped", "g": "passed"}) == 0.0
 
 
 def test_a_run_that_was_cut_short_is_no_pass():

@@ -47,7 +47,8 @@ def test_who_is_right_keeps_the_reward_in_every_pair(verified, scored, pairs):
     only(it, *NAMES[:scored])
     evidence = it.evidence()
     assert len(it.sources) == 2 + 2 * pairs
-    assert [p.paths for p in evidence.further] == [("tests/test_a.py",)] * pairs
+    asked = tuple(sorted(CHECKS[n] for n in NAMES[:scored]))
+    assert [p.paths for p in evidence.further] == [asked] * pairs
     assert judge(it.task.verifier, evidence, it.layers).reward == 1.0
 
 
@@ -130,13 +131,15 @@ def test_trimmed_evidence_proves_nothing(verified):
         trimmed = replace(evidence, further=evidence.further[:kept])
         verdict = judge(it.task.verifier, trimmed, it.layers)
         assert (verdict.reward, verdict.flags) == (0.0, ("unproved",))
+    whole = tuple(replace(p, paths=("tests/test_a.py",)) for p in evidence.further)
+    assert judge(it.task.verifier, replace(evidence, further=whole), it.layers).reward == 1.0
     elsewhere = tuple(replace(p, paths=("tests/test_b.py",)) for p in evidence.further)
     assert judge(it.task.verifier, replace(evidence, further=elsewhere), it.layers).flags == (
         "unproved",
     )
 
 
-def test_only_the_files_of_what_was_won_are_asked_for(verified):
+def test_only_what_was_won_is_asked_for(verified):
     it = verified()
     only(it, "one")
     asked: list[list[str]] = []
@@ -152,7 +155,7 @@ def test_only_the_files_of_what_was_won_are_asked_for(verified):
     it.reply = look
     it.evidence()
     usual = list(it.task.verifier.arguments)
-    assert asked == [usual] * 2 + [["tests/test_a.py"]] * 6
+    assert asked == [usual] * 2 + [["tests/test_a.py::test_one"]] * 6
 
 
 def test_a_wrong_answer_that_a_canary_expects_is_so_in_each_pair_and_costs_nothing_else(verified):
