@@ -3,6 +3,7 @@
 all_preds.jsonl, metadata.yaml, README.md, results/results.json, logs/<instance>/, trajs/<instance>.traj
 """
 
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ class Exported:
     def lacks(self) -> list[str]:
         """The same for people, a line for each reason."""
         counts = Counter(self.untold.values())
-        return [f"no trajectory of {n} instances: {why}" for why, n in counts.items()]
+        return [f"no trajectory ({n}): {why}" for why, n in counts.items()]
 
 
 def export_leaderboard(run: Path, out: Path, entry: Entry, load: Load) -> Exported:
@@ -60,6 +61,15 @@ def export_leaderboard(run: Path, out: Path, entry: Entry, load: Load) -> Export
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out} is there already, and not empty", hint="choose another --out")
     model, graded = one_model(evaluated(run, load), entry.model, run)
+    try:
+        return _write(run, out, entry, model, graded)
+    except BaseException:
+        # Half an entry would be taken for one, and be in the way of the next try.
+        shutil.rmtree(out, ignore_errors=True)
+        raise
+
+
+def _write(run: Path, out: Path, entry: Entry, model: str, graded: Graded) -> Exported:
     out.mkdir(parents=True, exist_ok=True)
     _write_predictions(out / "all_preds.jsonl", model, graded)
     head = {"name": entry.name, "oss": entry.oss, "site": entry.site or None, "verified": False}

@@ -16,7 +16,7 @@ from sandbox.adapters.predictions import (
     write_answers,
 )
 from sandbox.cli import main
-from sandbox.errors import UserError
+from sandbox.errors import SpecError, UserError
 from sandbox.formats import yamlfile
 from sandbox.formats.swebench import read_predictions
 from sandbox.formats.swebenchreport import (
@@ -358,6 +358,10 @@ def test_a_leaderboard_s_entry_is_complete(home: Path, run: Path, tmp_path: Path
     assert (dict(done.untold), done.lacks) == ({}, [])
     with pytest.raises(UserError, match="is there already, and not empty"):
         export_leaderboard(run, out, entry, lambda name: load_task(home, name))
+    (folder.path / "events.jsonl").write_text("}{\n")
+    with pytest.raises(SpecError, match="events"):  # half an entry does not stay
+        export_leaderboard(run, tmp_path / "half", entry, lambda name: load_task(home, name))
+    assert not (tmp_path / "half").exists()
 
 
 @pytest.mark.parametrize(
@@ -373,7 +377,7 @@ def test_of_what_there_is_no_trajectory_is_said(
     out, entry = tmp_path / "entry", Entry(name="Mine", model=model)
     done = export_leaderboard(run, out, entry, lambda name: load_task(home, name))
     assert dict(done.untold) == {NAME: why}
-    assert f"no trajectory of 1 instances: {why}" in (out / "README.md").read_text()
+    assert f"no trajectory (1): {why}" in (out / "README.md").read_text()
     assert list((out / "trajs").iterdir()) == []
 
 
