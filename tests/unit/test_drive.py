@@ -13,7 +13,7 @@ from sandbox.formats.asciicast import read_cast
 from sandbox.model.record import Ending, Submission
 from sandbox.model.step import Action, Keys, Observation, Run, Status, Submit
 from sandbox.model.task import ClockSpec, Limits, RandomSpec
-from sandbox.rollout.agent import Agent, Opening, Session
+from sandbox.rollout.agent import Opening, Session
 from sandbox.rollout.agents import Nop, Script
 from sandbox.rollout.folder import RolloutFolder
 from sandbox.rollout.observer import Observer
@@ -395,8 +395,3 @@ def test_a_stopwatch_tells_phases_apart():
         ticks.now += 3
         raise KeyError
     assert watch.total() == {"a": 2.0, "b": 3.0, "total": 5.0}
-
-
-def test_the_agents_that_come_along_are_agents():
-    nop: Agent = Nop()
-    assert nop.name == "nop"

@@ -1,6 +1,6 @@
 """Harbor's tasks, understood. One of several steps becomes a task for each of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from sandbox.adapters.harbor import common
@@ -196,13 +196,7 @@ class _World:
             healthcheck=env.healthcheck,
             tests=tests,
             script=SCRIPT,
-            scripts=tuple(
-                dict.fromkeys(
-                    s
-                    for folder in folders
-                    for s in (*_named(folder / "test.sh"), *common.scripts_in(folder))
-                )
-            ),
+            scripts=_scripts(folders),
             packages=tuple(
                 folder / "Dockerfile"
                 for folder in folders
@@ -293,6 +287,12 @@ class _World:
         if item.destination is not None:
             self.report.dropped("artifacts.destination", "work is kept as a patch", where)
         self.report.mapped("artifacts", f"submission.paths: {item.source}", where)
+
+
+def _scripts(folders: Sequence[Path]) -> tuple[Path, ...]:
+    """What runs beside test.sh, each once."""
+    found = ((*_named(f / "test.sh"), *common.scripts_in(f)) for f in folders)
+    return tuple(dict.fromkeys(path for paths in found for path in paths))
 
 
 def _named(path: Path) -> tuple[Path, ...]:
