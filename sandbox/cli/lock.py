@@ -110,11 +110,12 @@ def lock(
 def _lock_checks(
     task: TaskSpec, runtime: str, jobs: int, wrong: int, only: Part | None, files: list[str]
 ) -> int:
-    from sandbox.audit.canary.find import find_canaries, without_layers
+    from sandbox.audit.canary.find import find_canaries
     from sandbox.audit.canary.pin import find_plain_run, pin_layers, said
     from sandbox.audit.canary.some import merged, narrowed
     from sandbox.cli import options
     from sandbox.cli.progress import ProgressObserver
+    from sandbox.model.task import without_layers
 
     asked = narrowed(task, files) if files else task
     found = plain = canaries = None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from sandbox.grading.observed import agrees
 from sandbox.model.layers import Layers, Plain
 from sandbox.model.task import CheckSpec, VerifierSpec
-from sandbox.model.verdict import CheckResult, Flag, Outcome, Ran, Seen
+from sandbox.model.verdict import CheckResult, Flag, Outcome, Ran, Seen, function_of
 
 _NOT_PLAINLY = "it passed, but not without the test runner"
 _NOT_TOLD = "it passed, but what it has to show without the test runner is not what is expected"
@@ -65,7 +65,7 @@ def _beside_failed(check: str, withheld: Plain, won: Collection[str]) -> bool:
 
 def _function(check: str) -> str:
     """`test_a` of `t.py::Class::test_a[row]`; a class may have it of another."""
-    return check.partition("[")[0].rpartition("::")[2]
+    return function_of(check).rpartition("::")[2]
 
 
 def _result(check: CheckSpec, seen: Seen) -> CheckResult:

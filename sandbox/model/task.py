@@ -1,7 +1,7 @@
 """A task: the pinned world an agent is put into, and how its work is judged."""
 
 from collections.abc import Container
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal, NewType
@@ -296,3 +296,8 @@ class TaskSpec:
     metadata: Metadata
     home: str = field(compare=False, default="")
     """The folder that holds task_specs/, verifiers/ and repos/ for this task."""
+
+
+def without_layers(task: TaskSpec) -> TaskSpec:
+    """Without what is to be found: it may not be there, or be of other tests."""
+    return replace(task, verifier=replace(task.verifier, layers=(), canaries=None, plain=None))

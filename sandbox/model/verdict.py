@@ -112,7 +112,7 @@ def file_of(check: str) -> str:
 
 
 def function_of(check: str) -> str:
-    """The function of a test, by the id of its check: that without the row."""
+    """The function of a test, by the id of its check, without the row: `path::Class::name`."""
     return check.partition("[")[0]
 
 

@@ -16,7 +16,7 @@ from sandbox.formats.digest import Entry
 from sandbox.formats.patchwrite import make_patch
 from sandbox.grading.apply import applied
 from sandbox.model.layers import Canaries, Unit
-from sandbox.model.task import TaskSpec
+from sandbox.model.task import TaskSpec, without_layers
 from sandbox.model.verdict import Outcome, Ran, Seen
 from sandbox.runtime.base import Runtime
 from sandbox.runtime.supplies import Depot, Supplies
@@ -117,11 +117,6 @@ def _solved(task: TaskSpec, supplies: Supplies, solution: bytes) -> list[Entry]:
     made = applied(task, supplies.base, solution)
     after = {e.path: e for e in (*supplies.base, *made.files)}
     return [e for path, e in sorted(after.items()) if path not in made.removed]
-
-
-def without_layers(task: TaskSpec) -> TaskSpec:
-    """Without what is to be found: it may not be there, or be of other tests."""
-    return replace(task, verifier=replace(task.verifier, layers=(), canaries=None, plain=None))
 
 
 def _units(search: Search, admission: Admission) -> Iterator[Unit]:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sandbox.audit.canary.literals import Function
 from sandbox.audit.canary.places import Group, is_error
-from sandbox.model.verdict import CheckReport, Outcome
+from sandbox.model.verdict import CheckReport, Outcome, function_of
 
 Report = Mapping[str, CheckReport]
 _BY_ASSERTION = (
@@ -21,16 +21,11 @@ _OF_THE_EDIT = ("NameError", "TypeError")
 _RAISED = re.compile(r"(?:\w+\.)*(\w+)(?::|$)")
 
 
-def head(check: str) -> str:
-    """The function, without its row: `path::Class::name`."""
-    return check.partition("[")[0]
-
-
 def by_head(report: Iterable[str]) -> dict[str, list[str]]:
     """Function → its items, in the order in which they were reported."""
     made: dict[str, list[str]] = {}
     for told in report:
-        made.setdefault(head(told), []).append(told)
+        made.setdefault(function_of(told), []).append(told)
     return made
 
 

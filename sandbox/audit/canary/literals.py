@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sandbox.audit.canary.places import Literal, Places
 from sandbox.audit.canary.ranks import Around, ranked
 from sandbox.formats.digest import Entry
+from sandbox.model.verdict import function_of
 
 Holder = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
 Def = ast.FunctionDef | ast.AsyncFunctionDef
@@ -62,7 +63,7 @@ def read_files(entries: Sequence[Entry]) -> dict[str, TestFile]:
 
 def resolve(files: dict[str, TestFile], check: str) -> Function | None:
     """The function that a check runs: `path::Class::name[row]`; inherited ones included."""
-    path, *names = check.partition("[")[0].split("::")
+    path, *names = function_of(check).split("::")
     if path not in files or not names:
         return None
     *classes, name = names

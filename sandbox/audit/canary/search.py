@@ -6,7 +6,7 @@ from functools import partial
 from typing import Protocol
 
 from sandbox.audit.canary.datafiles import data_literals
-from sandbox.audit.canary.items import Report, by_head, caught, head, row_groups, told_as
+from sandbox.audit.canary.items import Report, by_head, caught, row_groups, told_as
 from sandbox.audit.canary.literals import Function, TestFile, resolve
 from sandbox.audit.canary.places import Group
 from sandbox.audit.canary.propose import Vocabulary, vocabulary
@@ -14,7 +14,7 @@ from sandbox.audit.canary.quest import Candidate, Quest, bundled, candidates, jo
 from sandbox.audit.canary.shared import Shared, shared
 from sandbox.formats.digest import Entry
 from sandbox.model.layers import Edit
-from sandbox.model.verdict import Ran, Seen
+from sandbox.model.verdict import Ran, Seen, function_of
 
 MOST_ROUNDS, MOST_SHARED_ROUNDS = 12, 4
 _MOST_NAMED = 200
@@ -205,11 +205,11 @@ class Search:
         self, edits: Sequence[Edit], quests: Sequence[Quest]
     ) -> tuple[Seen, Callable[[str], bool]]:
         """What was seen, and whether an item was asked for."""
-        heads = {head(check) for q in quests for check in q.checks}
+        heads = {function_of(check) for q in quests for check in q.checks}
         if len(heads) <= _MOST_NAMED:
             seen = self.run(edits, paths=sorted(heads))
             if seen.report or seen.ran is not Ran.FINISHED:
-                return seen, lambda item: head(item) in heads
+                return seen, lambda item: function_of(item) in heads
             # A file that cannot be loaded has none of those names, and then nothing is run.
         paths = sorted({name.partition("::")[0] for name in heads})
         seen = self.run(edits, paths=paths)
@@ -254,7 +254,7 @@ def _unclear(
     count = 1
     for rows in function.shape:
         count *= rows
-    heads = {check.partition("[")[0] for check in checks}
+    heads = {*map(function_of, checks)}
     return any(len(items[h]) != count for h in heads)
 
 

@@ -14,7 +14,7 @@ from sandbox.grading.setting import setting
 from sandbox.grading.variants import withheld
 from sandbox.model.conditions import USUAL
 from sandbox.model.layers import Plain, Site
-from sandbox.model.task import Digest, TaskSpec
+from sandbox.model.task import Digest, TaskSpec, without_layers
 from sandbox.model.verdict import CheckResult, Ran, Seen
 from sandbox.rollout.observer import Observer
 from sandbox.runtime.base import Runtime
@@ -66,11 +66,7 @@ def examine(task: TaskSpec, depot: Depot, runtime: Runtime) -> Examined:
         left = {check.id: why for check in task.verifier.checks}
         return Examined(plain=Plain(bundle=bundle, checks={}, left=left))
     # Of another name, so that what is remembered of the task keeps its layers.
-    bare = replace(
-        task,
-        digest=Digest(f"{task.digest} without layers"),
-        verifier=replace(task.verifier, layers=(), canaries=None, plain=None),
-    )
+    bare = replace(without_layers(task), digest=Digest(f"{task.digest} without layers"))
     supplies = depot.supply(bare)
     plan = setting(bare, supplies, USUAL, rootless=runtime.capabilities().rootless)
 

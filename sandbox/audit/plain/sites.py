@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sandbox.formats.digest import Entry
 from sandbox.grading.observed import encoded
 from sandbox.model.layers import Site
+from sandbox.model.verdict import function_of
 
 _METHODS = {"assertEqual", "assertEquals"}
 _NOT_AGAIN = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
@@ -192,7 +193,7 @@ def _characters(line: str, offset: int) -> int:
 
 def homes_of(check: str, bases: Mapping[str, Sequence[str]]) -> list[str]:
     """Where the statements of a check may stand: in its class, or in one that this is made from."""
-    name = check.partition("[")[0]
+    name = function_of(check)
     *home, function = name.split("::")
     if len(home) < 2:
         return [name]
