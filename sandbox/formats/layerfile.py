@@ -13,7 +13,7 @@ from sandbox.model.task import Digest, TaskSpec
 
 CANARIES, PLAIN = "canaries.json", "plain.json"
 """Under verifiers/<task>/."""
-_LEFT_OUT = {"loose", "others", "uncovered", "sites", "left"}
+_LEFT_OUT = {"loose", "others", "more", "uncovered", "sites", "left"}
 """Fields that are not written when they are empty."""
 T = TypeVar("T", Canaries, Plain)
 

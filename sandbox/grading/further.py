@@ -3,13 +3,16 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from sandbox.model.layers import Canaries
+from sandbox.grading.observed import bits
+from sandbox.model.layers import Layers, Plain
 from sandbox.model.task import TaskSpec, VerifierSpec
 from sandbox.model.verdict import Outcome, Pair, Verdict, function_of
 
 _FEW = ((3, 3), (5, 2), (11, 1))
 """Won units, at most → further pairs. Who copies one gate's coin is right about each unit one time in
 two: so few are not worth more than luck, until they are won again with other coins."""
+_VERY_FEW = 3
+"""Where none of these has to show a value, all canaries that they have are asked, a pair each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,20 +29,31 @@ class Need:
         return len(fit) < self.pairs
 
 
-def needed(spec: VerifierSpec, verdict: Verdict, canaries: Canaries | None) -> Need:
+def needed(spec: VerifierSpec, verdict: Verdict, layers: Layers) -> Need:
     """verdict: of the first pair of boxes alone."""
+    canaries = layers.canaries
     if canaries is None or verdict.reward <= 0:
         return Need()
     scored = (c for c in verdict.checks if c.spec.weight > 0)
     won = {c.spec.id for c in scored if c.outcome is Outcome.PASSED}
-    units = [won & unit.checks.keys() for unit in canaries.units]
-    units = [checks for checks in units if checks]
+    units = [unit for unit in canaries.units if won & unit.checks.keys()]
     pairs = next((more for most, more in _FEW if len(units) <= most), 0) if units else 0
+    if len(units) <= _VERY_FEW and not any(shown(layers.withheld, u.checks) for u in units):
+        pairs = max(pairs, *(len(unit.more) for unit in units), 0)
     if not pairs or not _takes_some(spec):
         return Need(pairs=pairs)
     return Need(
-        pairs=pairs, paths=tuple(sorted({function_of(c) for checks in units for c in checks}))
+        pairs=pairs,
+        paths=tuple(sorted({function_of(c) for unit in units for c in unit.checks if c in won})),
     )
+
+
+def shown(withheld: Plain | None, checks: Iterable[str]) -> bool:
+    """Does the plain run have to tell a value, of more than one bit, for one of them?"""
+    if withheld is None:
+        return False
+    keys = {key for check in checks for key in withheld.checks.get(check, ())}
+    return any(site.key in keys and bits(site.expected) > 1 for site in withheld.sites)
 
 
 def of_files(task: TaskSpec, paths: Sequence[str], *options: str) -> TaskSpec:

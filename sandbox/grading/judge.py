@@ -48,7 +48,7 @@ def further(spec: VerifierSpec, evidence: Evidence, layers: Layers) -> Need:
     """What a reward needs beside the first pair of boxes, by what these showed."""
     first = replace(evidence, further=())
     verdict = _by_tests(spec, first, pattern(first, layers.canaries))
-    return needed(spec, verdict, layers.canaries)
+    return needed(spec, verdict, layers)
 
 
 def _boxes(evidence: Evidence) -> list[Seen]:

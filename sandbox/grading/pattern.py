@@ -90,16 +90,15 @@ def pattern(evidence: Evidence, canaries: Canaries | None) -> Pattern:
     """canaries: of the task; None where nothing rests on them."""
     if canaries is None:
         return Pattern(real=_outcomes(evidence), canary={}, again={})
-    found = _pattern(evidence, evidence.second, frozenset(evidence.swapped), canaries)
-    further = [
-        (p, _pattern(p.first, p.second, frozenset(p.swapped), canaries)) for p in evidence.further
-    ]
+    found = _pattern(evidence, evidence.second, evidence, canaries)
+    further = [(p, _pattern(p.first, p.second, p, canaries)) for p in evidence.further]
     return replace(found, further=tuple(further))
 
 
-def _pattern(one: Seen, other: Seen | None, swapped: frozenset[str], canaries: Canaries) -> Pattern:
+def _pattern(one: Seen, other: Seen | None, coins: Evidence | Pair, canaries: Canaries) -> Pattern:
     first = _outcomes(one)
     second = _outcomes(other) if other else None
+    swapped = frozenset(coins.swapped)
     real, canary = dict(first), dict[str, Outcome]()
     again = None if second is None else {check: _of(second, check) for check in first}
     for unit in canaries.units:
@@ -109,7 +108,8 @@ def _pattern(one: Seen, other: Seen | None, swapped: frozenset[str], canaries: C
             if again is not None:
                 again[check] = real[check]
         if beside is not None:
-            canary |= {check: _of(beside, told_as) for check, told_as in unit.checks.items()}
+            told = unit.canary(coins.drawn.get(unit.name, 0)).checks
+            canary |= {check: _of(beside, told.get(check, "")) for check in unit.checks}
     loose = frozenset(check for unit in canaries.units for check in unit.loose)
     alone = tuple(u.name for u in canaries.units if any(_alone(real, canary, u.checks, loose)))
     return Pattern(real=real, canary=canary, again=again or {}, loose=loose, alone=alone)
@@ -131,10 +131,11 @@ def as_tests(evidence: Evidence, canaries: Canaries | None) -> Evidence:
     for unit in canaries.units if canaries else ():
         if unit.name not in evidence.swapped:
             continue
-        told = {check: report.pop(told_as, _NO_REPORT) for check, told_as in unit.checks.items()}
+        names = unit.canary(evidence.drawn.get(unit.name, 0)).checks
+        told = {c: report.pop(names.get(c, ""), _NO_REPORT) for c in unit.checks}
         for check, canary in told.items():
             report[check] = replace(canary, outcome=_TURNED.get(canary.outcome, canary.outcome))
-    return replace(evidence, report=report, swapped=())
+    return replace(evidence, report=report, swapped=(), drawn={})
 
 
 def _of(report: Mapping[str, Outcome] | None, check: str) -> Outcome:

@@ -9,10 +9,14 @@ from sandbox.model.layers import Canaries, Edit, Plain
 
 
 def canaried(
-    tests: Sequence[Entry], canaries: Canaries, names: Collection[str]
+    tests: Sequence[Entry], canaries: Canaries, names: Collection[str], drawn: Mapping[str, int]
 ) -> tuple[Entry, ...]:
-    """With the edits of these units. Raises VerifierFault when one does not fit."""
-    return edited(tests, [e for unit in canaries.units if unit.name in names for e in unit.edits])
+    """With the canaries of these units. Raises VerifierFault when an edit does not fit.
+
+    drawn: unit → which of its canaries, if not the first.
+    """
+    chosen = (u.canary(drawn.get(u.name, 0)) for u in canaries.units if u.name in names)
+    return edited(tests, [edit for canary in chosen for edit in canary.edits])
 
 
 def edited(tests: Sequence[Entry], edits: Iterable[Edit]) -> tuple[Entry, ...]:

@@ -6,9 +6,8 @@ rests on few tests, these run in further pairs, with coins of their own.
 """
 
 import hashlib
-import hmac
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -16,12 +15,13 @@ from sandbox.formats.digest import Entry
 from sandbox.formats.taskfile import task_parts
 from sandbox.grading.apply import Applied, applied
 from sandbox.grading.boxrun import Job, run_job
+from sandbox.grading.coins import Coins, coins_of
 from sandbox.grading.further import of_files
 from sandbox.grading.judge import further, rewarded
 from sandbox.grading.setting import setting
-from sandbox.grading.variants import canaried, withheld
+from sandbox.grading.variants import withheld
 from sandbox.model.conditions import USUAL, Conditions
-from sandbox.model.layers import BARE, Canaries
+from sandbox.model.layers import BARE
 from sandbox.model.record import Submission
 from sandbox.model.task import TaskSpec
 from sandbox.model.verdict import Evidence, Pair, Pins, Ran, Seen
@@ -58,10 +58,10 @@ def verify(
         return _rejected(made.refused, outside, pins, conditions)
     layers = supplies.layers if conditions.layers != "none" else BARE
     read_in((supplies.seed.folder, *supplies.image.lowers))
-    coins = _coins(task, submission, supplies, attempt, conditions)
-    swapped = coins.drawn(layers.canaries)
+    coins = coins_of(task, submission, supplies, attempt, conditions)
+    draw = coins.draw(layers.canaries)
     bench = _Bench(task, made, conditions, runtime, supplies, now, ticks)
-    variants = _variants(supplies.tests, layers.canaries, swapped)
+    variants = list(draw.variants(supplies.tests, layers.canaries))
     seen = bench.run(variants[:1] if conditions.layers == "mixed" else variants)
     first, *more = seen
     evidence = Evidence(
@@ -69,21 +69,28 @@ def verify(
         outside=outside,
         pins=pins,
         asked=conditions.layers,
-        swapped=swapped,
+        swapped=draw.swapped,
+        drawn=draw.drawn,
         second=more[0] if more else None,
     )
     return _confirmed(bench, coins, evidence) if conditions.layers == "all" else evidence
 
 
-def _confirmed(bench: "_Bench", coins: "_Coins", evidence: Evidence) -> Evidence:
+def _confirmed(bench: "_Bench", coins: Coins, evidence: Evidence) -> Evidence:
     """With the runs on which a reward rests beside the first pair, as long as there is any."""
     spec, tests, layers = bench.task.verifier, bench.supplies.tests, bench.supplies.layers
     need = further(spec, evidence, layers)
     for number in range(1, need.pairs + 1):
-        swapped = coins.drawn(layers.canaries, number)
-        variants = _variants(tests, layers.canaries, swapped)
+        draw = coins.draw(layers.canaries, number)
+        variants = list(draw.variants(tests, layers.canaries))
         first, second = bench.run(variants, paths=need.paths)
-        pair = Pair(first=first, second=second, swapped=swapped, paths=need.paths)
+        pair = Pair(
+            first=first,
+            second=second,
+            swapped=draw.swapped,
+            drawn=draw.drawn,
+            paths=need.paths,
+        )
         evidence = replace(evidence, further=(*evidence.further, pair))
         if not rewarded(spec, evidence, layers):
             return evidence
@@ -140,49 +147,6 @@ class _Bench:
     def _run(self, job: Job) -> Seen:
         seen, _ = run_job(job, self.runtime, self.supplies, now=self.now, ticks=self.ticks)
         return seen
-
-
-@dataclass(frozen=True, slots=True)
-class _Coins:
-    """One for each unit and pair of boxes, the same whenever the same is verified on this machine."""
-
-    secret: bytes
-    about: str
-
-    def drawn(self, canaries: Canaries | None, pair: int = 0) -> tuple[str, ...]:
-        """Names of the units whose canaries go into the first box of this pair."""
-        units = canaries.units if canaries else ()
-        return tuple(unit.name for unit in units if self._heads(unit.name, pair))
-
-    def _heads(self, unit: str, pair: int) -> bool:
-        of_pair = f"\0{pair}" if pair else ""
-        message = f"{self.about}\0{unit}{of_pair}".encode("utf-8", "surrogateescape")
-        return bool(hmac.digest(self.secret, message, "sha256")[0] & 1)
-
-
-def _coins(
-    task: TaskSpec,
-    submission: Submission,
-    supplies: Supplies,
-    attempt: int,
-    conditions: Conditions,
-) -> _Coins:
-    """Of the patch itself, so that trying the same again is no second chance."""
-    if conditions.layers == "mixed":
-        # Of certificates: what they say has to be the same on every machine.
-        return _Coins(task.digest.encode(), conditions.draw)
-    patch = hashlib.sha256(submission.patch).hexdigest()
-    return _Coins(supplies.secret, f"{task.digest}\0{attempt}\0{patch}")
-
-
-def _variants(
-    tests: Sequence[Entry], canaries: Canaries | None, swapped: Iterable[str]
-) -> list[Sequence[Entry]]:
-    if canaries is None:
-        return [tests]
-    first = frozenset(swapped)
-    second = frozenset(unit.name for unit in canaries.units) - first
-    return [canaried(tests, canaries, names) for names in (first, second)]
 
 
 def _pins(task: TaskSpec, submission: Submission, supplies: Supplies) -> Pins:

@@ -124,6 +124,8 @@ class Pair:
     second: Seen
     swapped: tuple[str, ...] = ()
     """Units whose canaries ran in the first of them."""
+    drawn: Mapping[str, int] = field(default_factory=dict)
+    """Unit that has several canaries → which of them ran."""
     paths: tuple[str, ...] = ()
     """The functions of tests that ran there, or whole files. Empty: all."""
 
@@ -146,6 +148,8 @@ class Evidence(Seen):
     """Which layers were asked for, as in model.conditions: it is judged by what was asked."""
     swapped: tuple[str, ...] = ()
     """Units whose canaries ran in the first box, and whose tests ran in the second."""
+    drawn: Mapping[str, int] = field(default_factory=dict)
+    """Unit that has several canaries → which of them ran."""
     second: Seen | None = None
     """None: there are no canaries, or only one box was asked for."""
     further: tuple[Pair, ...] = ()

@@ -9,7 +9,16 @@ from sandbox.grading.unlike import unlike
 from sandbox.model.layers import Layers, Plain, Unit
 from sandbox.model.record import FaultRecord, Rollout, VerdictRecord
 from sandbox.model.task import TaskSpec, VerifierSpec
-from sandbox.model.verdict import CheckReport, CheckResult, Evidence, Outcome, Ran, Seen, Verdict
+from sandbox.model.verdict import (
+    CheckReport,
+    CheckResult,
+    Evidence,
+    Outcome,
+    Pair,
+    Ran,
+    Seen,
+    Verdict,
+)
 
 _MISSING = CheckReport(outcome=Outcome.MISSING)
 _NEVER = "not run: a plain run is made where there is a reward to confirm"
@@ -165,25 +174,25 @@ def _sights(check: str, evidence: Evidence, layers: Layers) -> Iterator[Sight]:
     boxes: list[tuple[str, Seen]] = [("first" if evidence.second else "only", evidence)]
     if evidence.second:
         boxes.append(("second", evidence.second))
-    usual = list(_in_pair(check, unit, boxes, evidence.swapped))
+    usual = list(_in_pair(check, unit, boxes, evidence))
     yield from usual
     ended = {(s.form, s.outcome) for s in usual}
     for number, pair in enumerate(evidence.further, 2):
         boxes = [("first", pair.first), ("second", pair.second)]
-        again = list(_in_pair(check, unit, boxes, pair.swapped))
+        again = list(_in_pair(check, unit, boxes, pair))
         if pair.covers(check) and {(s.form, s.outcome) for s in again} != ended:
             yield from (replace(s, box=f"{s.box} of pair {number}", pair=number) for s in again)
 
 
 def _in_pair(
-    check: str, unit: Unit | None, boxes: list[tuple[str, Seen]], swapped_units: tuple[str, ...]
+    check: str, unit: Unit | None, boxes: list[tuple[str, Seen]], coins: Evidence | Pair
 ) -> Iterator[Sight]:
     for box, seen in boxes:
-        swapped = unit is not None and (unit.name in swapped_units) == (box != "second")
-        if unit is None or not swapped:
+        if unit is None or (unit.name in coins.swapped) != (box != "second"):
             yield _sight(box, "as it is", seen.report, check)
         elif check in unit.checks:
-            yield _sight(box, "as a canary", seen.report, unit.checks[check])
+            told = unit.canary(coins.drawn.get(unit.name, 0)).checks
+            yield _sight(box, "as a canary", seen.report, told.get(check, ""))
 
 
 def _sight(box: str, form: str, report: Mapping[str, CheckReport], name: str) -> Sight:

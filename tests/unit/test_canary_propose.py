@@ -80,5 +80,5 @@ def test_an_error_is_replaced_by_one_of_the_file_or_by_one_of_pythons():
     found = proposals(literal("OddError", "name"), known)
     assert {"EvenError", "KeyError"} == set(found[:2])
     assert "Style" not in found
-    assert len(found) == 4
+    assert len(found) == 6
     assert proposals(literal("Style", "name"), known) == []

@@ -1,6 +1,6 @@
 """The search for canaries, with tests that run in this process."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pytest
 
@@ -15,7 +15,7 @@ from sandbox.model.verdict import CheckReport, Outcome, Ran, Seen
 from tests.support.minisuite import MiniSuite
 
 
-def search(suite: MiniSuite, *, data: bool = False) -> Search:
+def search(suite: MiniSuite, *, data: bool = False, scored: Collection[str] = ()) -> Search:
     """All of it, as far as functions, data files and what they share go."""
     files = read_files(suite.entries)
     literals: list[Literal] = [
@@ -33,6 +33,7 @@ def search(suite: MiniSuite, *, data: bool = False) -> Search:
         checks=[c for c, told in usual.items() if told.outcome is Outcome.PASSED],
         run=suite,
         note=lambda *_: None,
+        scored=scored,
     )
     made.prepare()
     made.try_functions()

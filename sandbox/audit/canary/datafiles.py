@@ -50,7 +50,15 @@ def _of(entry: Entry) -> Iterator[Literal]:
     rank = CLOSE if suffix in _EXPECTED else GIVEN
     found = _values(lines) if suffix == ".json" else _whole(lines)
     for line, column, text, kind in list(found)[:_MOST_LINES]:
-        yield Literal(path=entry.path, line=line, column=column, text=text, kind=kind, rank=rank)
+        yield Literal(
+            path=entry.path,
+            line=line,
+            column=column,
+            text=text,
+            kind=kind,
+            rank=rank,
+            whole=lines[line - 1],
+        )
 
 
 def _values(lines: Sequence[str]) -> Iterator[tuple[int, int, str, Kind]]:

@@ -1,6 +1,6 @@
 """A task's canaries, from beginning to end."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sandbox.audit.canary.admit import Admission
@@ -9,16 +9,19 @@ from sandbox.audit.canary.literals import TestFile, read_files
 from sandbox.audit.canary.mutants import mutants
 from sandbox.audit.canary.places import Literal
 from sandbox.audit.canary.propose import vocabulary
+from sandbox.audit.canary.public import public_forms
 from sandbox.audit.canary.quest import Quest
 from sandbox.audit.canary.search import Search
+from sandbox.audit.canary.several import in_order, several
 from sandbox.errors import UserError
 from sandbox.formats.digest import Entry
 from sandbox.formats.patchwrite import make_patch
 from sandbox.grading.apply import applied
-from sandbox.model.layers import Canaries, Unit
+from sandbox.model.layers import Canaries, Canary, Unit
 from sandbox.model.task import TaskSpec, without_layers
 from sandbox.model.verdict import Outcome, Ran, Seen
 from sandbox.runtime.base import Runtime
+from sandbox.runtime.repo.pins import read_files as committed_files
 from sandbox.runtime.supplies import Depot, Supplies
 
 WRONG = 3
@@ -72,6 +75,8 @@ def find_canaries(
         checks=[c for c in checks if _passed(usual.report.get(c))],
         run=lambda edits, paths=(): bench.run(edits, solution, paths),
         note=note,
+        scored=[c.id for c in task.verifier.checks if not c.gate],
+        public=public_forms(committed_files(supplies.repo), [e.path for e in supplies.tests]),
     )
     search.prepare()
     search.try_functions()
@@ -85,9 +90,10 @@ def find_canaries(
     }
     admission = Admission(search=search, bench=bench, solution=solution, wrong=bad, note=note)
     admission.admit()
+    more = several(admission, search.scored)
     canaries = Canaries(
         bundle=task.verifier.bundle.digest,
-        units=tuple(_units(search, admission)),
+        units=tuple(_units(search, admission, more)),
         uncovered=dict(_uncovered(checks, search, admission)),
     )
     return Found(
@@ -119,17 +125,20 @@ def _solved(task: TaskSpec, supplies: Supplies, solution: bytes) -> list[Entry]:
     return [e for path, e in sorted(after.items()) if path not in made.removed]
 
 
-def _units(search: Search, admission: Admission) -> Iterator[Unit]:
+def _units(
+    search: Search, admission: Admission, more: Mapping[str, tuple[Canary, ...]]
+) -> Iterator[Unit]:
     for _, quest in sorted(search.quests.items()):
         if not quest.covered:
             continue
         covered = [check for check in quest.checks if check in quest.covered]
         yield Unit(
             name=quest.name,
-            edits=tuple(sorted(quest.kept(), key=lambda e: (e.path, e.line, e.column))),
+            edits=in_order(quest.kept()),
             checks={check: admission.told[check] for check in covered},
             loose=tuple(c for c in covered if not quest.covered[c].strict),
             others=tuple(c for c in quest.checks if c not in quest.covered),
+            more=more.get(quest.name, ()),
         )
 
 

@@ -29,6 +29,8 @@ class Literal:
     """`piece`: a line of a string that has several; `name`: of a constant or a class of the module."""
     rank: int = GIVEN
     group: Group = ()
+    whole: str = ""
+    """Its line."""
 
 
 class Places:
@@ -98,6 +100,7 @@ class Places:
             kind=kind,
             rank=rank,
             group=group,
+            whole=self._lines[line - 1],
         )
 
     def _column(self, line: int, offset: int) -> int:

@@ -24,6 +24,8 @@ _LAST_DIGIT = re.compile(r"[0-9](?=[^0-9]*$)")
 _ERRORS = ("AttributeError", "IndexError", "KeyError", "TypeError", "ValueError")
 _SIMILAR = 0.34
 _MOST_CHARACTERS = 200
+_EACH, _MANY = 3, 8
+"""Of one word, and of one kind, at most."""
 K = TypeVar("K", bound=Hashable)
 
 
@@ -98,7 +100,7 @@ def _names(literal: Literal, known: Vocabulary) -> Iterator[str]:
     yield from _some(others, _seed(literal), 2)
     if error:
         own = [n for n in _ERRORS if n != literal.text and n not in others]
-        yield from _some(own, _seed(literal, "own"), 2)
+        yield from _some(own, _seed(literal, "own"), len(own))
 
 
 def _constants(text: str, known: Vocabulary) -> Iterator[str]:
@@ -112,7 +114,7 @@ def _numbers(literal: Literal, known: Vocabulary) -> Iterator[str]:
         value = int(text)
         up, down = str(value + 1), str(max(value - 1, 0))
         yield from (up, down) if seed & 1 else (down, up)
-        yield from _some(known.numbers.get(len(text), []), seed, 2)
+        yield from _some(known.numbers.get(len(text), []), seed, _MANY)
     else:
         mantissa = re.split(r"[eEjJ]", text)[0] if not text.startswith(("0x", "0X")) else text
         last = _LAST_DIGIT.search(mantissa)
@@ -155,14 +157,23 @@ def _swapped_words(
 ) -> Iterator[str]:
     words = [p for p in parts if p["word"]]
     # Longer ones first: they have more to say.
-    for part in sorted(words, key=lambda p: (-min(len(p["word"]), 4), _seed(literal, p.start()))):
-        word, shape = part["word"], _shape(part["word"])
-        for length in (len(word), len(word) + 1, len(word) - 1):
-            others = [w for w in known.words.get((shape, length), []) if w != word]
-            if fresh := [w for w in others if w not in body] or others:
-                (chosen,) = _some(fresh, _seed(literal, part.start(), length), 1)
-                yield body[: part.start()] + chosen + body[part.end() :]
-                break
+    words.sort(key=lambda p: (-min(len(p["word"]), 4), _seed(literal, p.start())))
+    found = [(part, _words_like(literal, body, part, known)) for part in words]
+    for number in range(_EACH):
+        for part, others in found:
+            if number < len(others):
+                yield body[: part.start()] + others[number] + body[part.end() :]
+
+
+def _words_like(
+    literal: Literal, body: str, part: re.Match[str], known: Vocabulary
+) -> Sequence[str]:
+    word, shape = part["word"], _shape(part["word"])
+    for length in (len(word), len(word) + 1, len(word) - 1):
+        others = [w for w in known.words.get((shape, length), []) if w != word]
+        if fresh := [w for w in others if w not in body] or others:
+            return _some(fresh, _seed(literal, part.start(), length), min(_EACH, len(fresh)))
+    return ()
 
 
 def _swapped_digits(
@@ -188,7 +199,8 @@ def _whole(literal: Literal, known: Vocabulary) -> Iterator[str]:
     low = bisect_left(same, size - slack, key=len)
     high = bisect_right(same, size + slack, key=len)
     others = [s for s in same[low:high] if s != literal.text]
-    yield from _some(others or [s for s in same if s != literal.text], _seed(literal, "whole"), 3)
+    others = others or [s for s in same if s != literal.text]
+    yield from _some(others, _seed(literal, "whole"), _MANY)
 
 
 def _swapped_marks(

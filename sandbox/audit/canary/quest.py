@@ -1,13 +1,15 @@
 """What has been tried of one unit, what worked, and what is to be tried next. No box is needed."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from sandbox.audit.canary.places import EXPECTED, Group, Literal
 from sandbox.audit.canary.propose import Vocabulary, proposals
+from sandbox.audit.canary.public import NOTHING, Form
 from sandbox.model.layers import Edit
 
-_VARIANTS = 4
+VARIANTS, MORE_VARIANTS = 4, 8
+"""Of one literal: for one canary, and for several of them."""
 _OF_ONE_RANK = 4
 """Literals of one rank that are tried before those of the next."""
 
@@ -23,14 +25,26 @@ class Candidate:
     """It changes what is expected, and nothing that is given."""
 
 
-def candidates(literals: Iterable[Literal], known: Vocabulary) -> dict[Group, list[Candidate]]:
-    """For each group, in the order in which they are to be tried."""
+def candidates(
+    literals: Iterable[Literal],
+    known: Vocabulary,
+    *,
+    public: Form = NOTHING,
+    variants: int = VARIANTS,
+) -> dict[Group, list[Candidate]]:
+    """For each group, in the order in which they are to be tried.
+
+    public: where the literals stand for everybody; what can be told from it is left out.
+    """
     made: dict[Group, list[Candidate]] = {}
     met: dict[tuple[Group, int], int] = {}
     for literal in literals:
+        if public.knows(literal, literal.text):
+            continue
         count = met[literal.group, literal.rank] = met.get((literal.group, literal.rank), 0) + 1
         late = 3 * ((count - 1) // _OF_ONE_RANK)
-        for number, new in enumerate(proposals(literal, known)[:_VARIANTS]):
+        news = [new for new in proposals(literal, known) if not public.knows(literal, new)]
+        for number, new in enumerate(news[:variants]):
             made.setdefault(literal.group, []).append(
                 Candidate(
                     group=literal.group,
@@ -115,6 +129,29 @@ class Quest:
                         self.covered[check] = candidate
                         break
         self._trial = []
+
+    def again(self, queues: Mapping[Group, Sequence[Candidate]], used: Collection[Edit]) -> "Quest":
+        """For another canary of what is covered: of these candidates, with other edits than `used`.
+
+        Where one changed only what is expected, so has another.
+        """
+        strict = {g for c, found in self.covered.items() if found.strict for g in self.checks[c]}
+        left = {
+            group: [
+                c for c in queue if (c.strict or group not in strict) and not {*used} & {*c.edits}
+            ]
+            for group, queue in queues.items()
+        }
+        checks = {check: self.checks[check] for check in self.covered}
+        return replace(self, checks=checks, queues=left, covered={}, _trial=[])
+
+    def fill(self, first: "Quest") -> None:
+        """What nothing else was found for keeps the edits of the first canary, if they fit in."""
+        taken = {_place(e) for e in self.kept()}
+        for check in self.open:
+            found = first.covered[check]
+            if taken.isdisjoint(map(_place, found.edits)):
+                self.covered[check] = found
 
     def reject(self, *, altogether: bool = False) -> None:
         """It broke more than a test. altogether: the same literals are not tried again."""

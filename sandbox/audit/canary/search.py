@@ -1,6 +1,6 @@
 """Trying edits, one of every unit at the same time, until each check has a canary or none is left."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -8,9 +8,18 @@ from typing import Protocol
 from sandbox.audit.canary.datafiles import data_literals
 from sandbox.audit.canary.items import Report, by_head, caught, row_groups, told_as
 from sandbox.audit.canary.literals import Function, TestFile, resolve
-from sandbox.audit.canary.places import Group
+from sandbox.audit.canary.places import Group, Literal
 from sandbox.audit.canary.propose import Vocabulary, vocabulary
-from sandbox.audit.canary.quest import Candidate, Quest, bundled, candidates, joined
+from sandbox.audit.canary.public import Form, of_several
+from sandbox.audit.canary.quest import (
+    MORE_VARIANTS,
+    VARIANTS,
+    Candidate,
+    Quest,
+    bundled,
+    candidates,
+    joined,
+)
 from sandbox.audit.canary.shared import Shared, shared
 from sandbox.formats.digest import Entry
 from sandbox.model.layers import Edit
@@ -45,6 +54,12 @@ class Search:
     checks: Sequence[str]
     run: Run
     note: Callable[[str, int, int], None]
+    scored: Collection[str] = ()
+    """Checks that may bring a reward: what is public of them gives no canary."""
+    public: Mapping[str, Form] = field(default_factory=dict)
+    """See public.public_forms."""
+    enough: float = _ENOUGH
+    """Share of checks after which it ends."""
     rounds: int = 0
     quests: dict[str, Quest] = field(default_factory=dict)
     """Name → unit."""
@@ -64,7 +79,7 @@ class Search:
             _, checks = found.setdefault(function.id, (function, {}))
             checks.update({check: groups[check] for check in mine if check in wanted})
         for name, (function, checks) in found.items():
-            queues = candidates(function.literals, self.known)
+            queues = self._candidates(function.literals, checks, function.id)
             if any((0, 0) in groups and len(groups) == 2 for groups in checks.values()):
                 queues = bundled(queues) if _unclear(function, checks, items) else queues
             self.quests[name] = Quest(
@@ -74,6 +89,19 @@ class Search:
                 queues=queues,
                 mine=(name,),
             )
+
+    def _candidates(
+        self,
+        literals: Iterable[Literal],
+        checks: Iterable[str],
+        *holders: str,
+        known: Vocabulary | None = None,
+    ) -> dict[Group, list[Candidate]]:
+        known = known or self.known
+        if {*self.scored}.isdisjoint(checks):
+            return candidates(literals, known, variants=VARIANTS)
+        public = of_several(self.public, holders)
+        return candidates(literals, known, public=public, variants=MORE_VARIANTS)
 
     def try_functions(self) -> None:
         self._rounds(MOST_ROUNDS, lambda: list(self.quests.values()))
@@ -96,7 +124,7 @@ class Search:
                 owner |= dict.fromkeys(files, quest.name)
                 if files not in groups:
                     group = groups[files] = (-1, len(groups))
-                    made = candidates(mine, known).get((), [])
+                    made = self._candidates(mine, [check], *files, known=known).get((), [])
                     quest.queues[group] = [_moved(c, group) for c in made]
                 quest.checks[check] = (*quest.checks[check], groups[files])
         self._rounds(MOST_ROUNDS, lambda: list(self.quests.values()))
@@ -130,7 +158,8 @@ class Search:
                 waiting.append(holder)
                 continue
             quests = [self.quests[name] for name in sorted(mine)]
-            made = candidates(holder.literals, self.known).get((), [])
+            checks = [check for q in quests for check in q.checks]
+            made = self._candidates(holder.literals, checks, holder.name).get((), [])
             if made and any(q.open for q in quests):
                 busy |= mine
                 group = (-2, 0)
@@ -157,7 +186,7 @@ class Search:
 
     def _enough(self) -> bool:
         covered = sum(len(q.covered) for q in self.quests.values())
-        return covered >= _ENOUGH * sum(len(q.checks) for q in self.quests.values())
+        return covered >= self.enough * sum(len(q.checks) for q in self.quests.values())
 
     def _batch(self, pending: Sequence[Quest]) -> list[Quest]:
         """Of a file that could not be loaded, some at a time."""

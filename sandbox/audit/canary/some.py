@@ -35,7 +35,8 @@ def merged(task: TaskSpec, found: Canaries, files: Collection[str], supplies: Su
     known = {c.id for c in task.verifier.checks}
     kept = [u for u in before.units if known >= u.checks.keys()]
     kept = [u for u in kept if not {file_of(c) for c in u.checks} & {*files}]
-    edited(supplies.tests, [edit for unit in kept for edit in unit.edits])
+    for number in range(1 + max((len(unit.more) for unit in kept), default=0)):
+        edited(supplies.tests, [edit for unit in kept for edit in unit.canary(number).edits])
     left = {c: why for c, why in before.uncovered.items() if c in known and file_of(c) not in files}
     return replace(
         found,
