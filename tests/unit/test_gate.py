@@ -17,7 +17,7 @@ from sandbox.audit.mutants.explained import explained, reason
 from sandbox.audit.source.trees import Source, by_path
 from sandbox.errors import SpecError
 from sandbox.formats.digest import Entry
-from sandbox.model.layers import Canaries, Edit, Plain, Site, Unit
+from sandbox.model.layers import Canaries, Canary, Edit, Plain, Site, Unit
 from sandbox.model.record import FaultRecord, Rollout, VerdictRecord
 from sandbox.model.task import CheckSpec, Digest, TaskId, TaskSpec
 from tests.support.homes import a_task
@@ -199,6 +199,29 @@ def test_what_can_be_forged_should_earn_nothing_by_itself(task: TaskSpec):
     assert told(*every[1:], without=every[0]) == []
     # The gate passed before: its row tells the coin of the others.
     assert told(*every, gate.id) == every
+
+
+def test_a_unit_with_few_canaries_and_nothing_to_show_is_named(task: TaskSpec):
+    check = next(c.id for c in task.verifier.checks if not c.gate)
+    edit = Edit(path="t.py", line=1, column=0, old="1", new="2")
+    canary = Canary(edits=(edit,), checks={check: check})
+
+    def told(more: int, expected: str | None = None) -> list[str]:
+        unit = Unit(name="t", edits=(edit,), checks={check: check}, more=(canary,) * more)
+        place = {"line": 1, "column": 0, "end_line": 1, "end_column": 5}
+        sites = (
+            (Site(key="k", path="t.py", source="f()", expected=expected, **place),)
+            if expected
+            else ()
+        )
+        plain = Plain(bundle=BUNDLE, checks={check: ("k",)}, sites=sites)
+        found = standing.of_few(task, Canaries(bundle=BUNDLE, units=(unit,)), plain)
+        return [f.evidence for f in found]
+
+    assert told(5) == []
+    assert told(1) == ["t has 2 of 6: 1 in 8 by chance"]
+    assert told(1, "'long'") == []
+    assert told(0, "None") == ["t has 1 of 6: 1 in 4 by chance"]
 
 
 def test_expectations_that_can_be_guessed_are_counted():

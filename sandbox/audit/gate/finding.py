@@ -125,6 +125,12 @@ RULES = (
         "let it weigh 0 in checks.yaml: then it earns nothing, and to fail it costs as much as before",
     ),
     Rule(
+        "SR-FEW",
+        "info",
+        "A scored check has fewer canaries than there are pairs of boxes, and no value that the plain run shows.",
+        "compare with more literals, or with a value: a guess by the text is right more often where there are few",
+    ),
+    Rule(
         "SR-BITS",
         "info",
         "How much the plain run tells of each expectation; what is one bit can be guessed.",

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Iterator
 
+from sandbox.audit.canary.several import MORE
 from sandbox.audit.certify.shelf import hold
 from sandbox.audit.gate.finding import Finding, finding
 from sandbox.formats.layerfile import load_layers
+from sandbox.grading.further import shown
 from sandbox.model.layers import Canaries, Plain
 from sandbox.model.record import Rollout
 from sandbox.model.task import TaskSpec
@@ -30,6 +32,7 @@ def of_layers(task: TaskSpec) -> Iterator[Finding]:
     layers = load_layers(task)
     if layers.canaries:
         yield from of_canaries(task, layers.canaries)
+        yield from of_few(task, layers.canaries, layers.withheld)
     if found := layers.withheld or layers.plain:
         yield from of_expectations(found)
 
@@ -48,6 +51,20 @@ def of_canaries(task: TaskSpec, canaries: Canaries) -> Iterator[Finding]:
     for check in task.verifier.checks:
         if check.weight > 0 and check.id in unproved:
             yield finding("SR-UNPROVED", f"{check.id} weighs {check.weight:g}")
+
+
+def of_few(task: TaskSpec, canaries: Canaries, withheld: Plain | None) -> Iterator[Finding]:
+    """Whose outcome a guess that hangs on the text gets right too often."""
+    weigh = {c.id for c in task.verifier.checks if not c.gate and c.weight > 0}
+    for unit in canaries.units:
+        if (
+            len(unit.more) < MORE
+            and weigh & unit.checks.keys()
+            and not shown(withheld, unit.checks)
+        ):
+            count = 1 + len(unit.more)
+            right = f"1 in {2 ** (1 + count)}"
+            yield finding("SR-FEW", f"{unit.name} has {count} of {1 + MORE}: {right} by chance")
 
 
 def of_expectations(plain: Plain) -> Iterator[Finding]:
