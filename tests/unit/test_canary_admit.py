@@ -74,6 +74,19 @@ def test_a_canary_that_spoils_another_test_goes():
     assert made.reasons == {"a.py::test_a": SPOILS}
 
 
+def test_so_does_one_that_spoils_another_row_of_its_own_test():
+    source = (
+        "import re\nSTATE = []\n"
+        "@pytest.mark.parametrize('a,b', [('re', 'RE'), (re, re)])\n"
+        "def test_a(a, b):\n"
+        "    STATE.append(b)\n    assert b is re or f(a) == b\n"
+        "    assert STATE[not STATE] == f(re.__name__)\n    if b is re: STATE.clear()\n"
+    )
+    found, made = admitted(source, str.upper, str.lower)
+    assert SPOILS in made.reasons.values()
+    assert covered(found) == set()
+
+
 def test_mutants_are_the_same_every_time_and_each_differs_in_one_file():
     source = b"def f(n):\n    if n > 1:\n        return n == 2\n    return 3\n"
     base = [Entry("a.py", "file", b"def f(n): return 0\n"), Entry("b.py", "file", source)]
