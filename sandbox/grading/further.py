@@ -11,6 +11,8 @@ from sandbox.model.verdict import Outcome, Pair, Verdict, function_of
 _FEW = ((3, 3), (5, 2), (11, 1))
 """Won units, at most → further pairs. Who copies one gate's coin is right about each unit one time in
 two: so few are not worth more than luck, until they are won again with other coins."""
+_HARD = 8
+"""Bits, as grading.observed counts them: two letters or digits."""
 _VERY_FEW = 3
 """Where none of these has to show a value, all canaries that they have are asked, a pair each."""
 
@@ -34,7 +36,9 @@ def needed(spec: VerifierSpec, verdict: Verdict, layers: Layers) -> Need:
     canaries = layers.canaries
     if canaries is None or verdict.reward <= 0:
         return Need()
-    scored = (c for c in verdict.checks if c.spec.weight > 0)
+    scored = [c for c in verdict.checks if not c.spec.gate]
+    # Where nothing weighs anything, all of it is the reward.
+    scored = [c for c in scored if c.spec.weight > 0] or scored
     won = {c.spec.id for c in scored if c.outcome is Outcome.PASSED}
     units = [unit for unit in canaries.units if won & unit.checks.keys()]
     pairs = next((more for most, more in _FEW if len(units) <= most), 0) if units else 0
@@ -49,11 +53,11 @@ def needed(spec: VerifierSpec, verdict: Verdict, layers: Layers) -> Need:
 
 
 def shown(withheld: Plain | None, checks: Iterable[str]) -> bool:
-    """Does the plain run have to tell a value, of more than one bit, for one of them?"""
+    """Does the plain run have to tell values for them that nobody guesses?"""
     if withheld is None:
         return False
     keys = {key for check in checks for key in withheld.checks.get(check, ())}
-    return any(site.key in keys and bits(site.expected) > 1 for site in withheld.sites)
+    return sum(bits(s.expected) for s in withheld.sites if s.key in keys) >= _HARD
 
 
 def of_files(task: TaskSpec, paths: Sequence[str], *options: str) -> TaskSpec:

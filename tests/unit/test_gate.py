@@ -17,7 +17,7 @@ from sandbox.audit.mutants.explained import explained, reason
 from sandbox.audit.source.trees import Source, by_path
 from sandbox.errors import SpecError
 from sandbox.formats.digest import Entry
-from sandbox.model.layers import Canaries, Canary, Edit, Plain, Site, Unit
+from sandbox.model.layers import Canaries, Edit, Plain, Site, Unit
 from sandbox.model.record import FaultRecord, Rollout, VerdictRecord
 from sandbox.model.task import CheckSpec, Digest, TaskId, TaskSpec
 from tests.support.homes import a_task
@@ -201,27 +201,31 @@ def test_what_can_be_forged_should_earn_nothing_by_itself(task: TaskSpec):
     assert told(*every, gate.id) == every
 
 
-def test_a_unit_with_few_canaries_and_nothing_to_show_is_named(task: TaskSpec):
-    check = next(c.id for c in task.verifier.checks if not c.gate)
-    edit = Edit(path="t.py", line=1, column=0, old="1", new="2")
-    canary = Canary(edits=(edit,), checks={check: check})
+@pytest.mark.parametrize(
+    ("expected", "named"),
+    [
+        ((), ["SR-UNSHOWN"]),
+        (("None", "True"), ["SR-UNSHOWN"]),
+        (("0",), ["SR-UNSHOWN"]),
+        (("0", "1"), []),
+        (("'xyz'",), []),
+    ],
+)
+def test_what_earns_a_part_by_its_outcome_alone_is_named(
+    task: TaskSpec, expected: tuple[str, ...], named: list[str]
+):
+    check = next(c for c in task.verifier.checks if not c.gate)
+    place = {"line": 1, "column": 0, "end_line": 1, "end_column": 5}
+    sites = tuple(Site(key=e, path="t.py", source="f()", expected=e, **place) for e in expected)
+    plain = Plain(bundle=BUNDLE, checks={check.id: expected}, sites=sites)
 
-    def told(more: int, expected: str | None = None) -> list[str]:
-        unit = Unit(name="t", edits=(edit,), checks={check: check}, more=(canary,) * more)
-        place = {"line": 1, "column": 0, "end_line": 1, "end_column": 5}
-        sites = (
-            (Site(key="k", path="t.py", source="f()", expected=expected, **place),)
-            if expected
-            else ()
-        )
-        plain = Plain(bundle=BUNDLE, checks={check: ("k",)}, sites=sites)
-        found = standing.of_few(task, Canaries(bundle=BUNDLE, units=(unit,)), plain)
-        return [f.evidence for f in found]
+    def told(weight: float) -> list[str]:
+        held = (replace(check, weight=weight),)
+        spec = replace(task, verifier=replace(task.verifier, checks=held))
+        return [f.id for f in standing.of_unshown(spec, plain)]
 
-    assert told(5) == []
-    assert told(1) == ["t has 2 of 6: 1 in 8 by chance"]
-    assert told(1, "'long'") == []
-    assert told(0, "None") == ["t has 1 of 6: 1 in 4 by chance"]
+    assert told(1.0) == named
+    assert told(0.0) == []
 
 
 def test_expectations_that_can_be_guessed_are_counted():

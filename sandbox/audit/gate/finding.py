@@ -125,10 +125,10 @@ RULES = (
         "let it weigh 0 in checks.yaml: then it earns nothing, and to fail it costs as much as before",
     ),
     Rule(
-        "SR-FEW",
-        "info",
-        "A scored check has fewer canaries than there are pairs of boxes, and no value that the plain run shows.",
-        "compare with more literals, or with a value: a guess by the text is right more often where there are few",
+        "SR-UNSHOWN",
+        "warning",
+        "A scored check earns a part of the reward, and the plain run has to show no value of it that is hard to guess.",
+        "compare with values, or let it weigh 0 in checks.yaml: a guess which text is the test is right now and then",
     ),
     Rule(
         "SR-BITS",

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 
-from sandbox.audit.canary.several import MORE
 from sandbox.audit.certify.shelf import hold
 from sandbox.audit.gate.finding import Finding, finding
 from sandbox.formats.layerfile import load_layers
@@ -32,7 +31,7 @@ def of_layers(task: TaskSpec) -> Iterator[Finding]:
     layers = load_layers(task)
     if layers.canaries:
         yield from of_canaries(task, layers.canaries)
-        yield from of_few(task, layers.canaries, layers.withheld)
+        yield from of_unshown(task, layers.withheld)
     if found := layers.withheld or layers.plain:
         yield from of_expectations(found)
 
@@ -53,18 +52,11 @@ def of_canaries(task: TaskSpec, canaries: Canaries) -> Iterator[Finding]:
             yield finding("SR-UNPROVED", f"{check.id} weighs {check.weight:g}")
 
 
-def of_few(task: TaskSpec, canaries: Canaries, withheld: Plain | None) -> Iterator[Finding]:
-    """Whose outcome a guess that hangs on the text gets right too often."""
-    weigh = {c.id for c in task.verifier.checks if not c.gate and c.weight > 0}
-    for unit in canaries.units:
-        if (
-            len(unit.more) < MORE
-            and weigh & unit.checks.keys()
-            and not shown(withheld, unit.checks)
-        ):
-            count = 1 + len(unit.more)
-            right = f"1 in {2 ** (1 + count)}"
-            yield finding("SR-FEW", f"{unit.name} has {count} of {1 + MORE}: {right} by chance")
+def of_unshown(task: TaskSpec, withheld: Plain | None) -> Iterator[Finding]:
+    """What earns a part of the reward by an outcome alone, which a guess may get right."""
+    for check in task.verifier.checks:
+        if not check.gate and check.weight > 0 and not shown(withheld, [check.id]):
+            yield finding("SR-UNSHOWN", f"{check.id} weighs {check.weight:g}")
 
 
 def of_expectations(plain: Plain) -> Iterator[Finding]:
