@@ -122,7 +122,9 @@ def _lock_checks(
     with ProgressObserver(quiet=False) as observer, options.world(runtime, observer) as world:
         depot, place = world.depot, world.runtime
         if only is not Part.PLAIN:
-            found = find_canaries(asked, depot, place, observer.preparing, jobs=jobs, wrong=wrong)
+            found = find_canaries(
+                asked, depot, place, observer.preparing, jobs=jobs, wrong=wrong, only=files
+            )
             canaries = found.canaries
         if canaries and files:
             canaries = merged(task, canaries, files, depot.supply(without_layers(task)))

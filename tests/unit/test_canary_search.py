@@ -15,7 +15,13 @@ from sandbox.model.verdict import CheckReport, Outcome, Ran, Seen
 from tests.support.minisuite import MiniSuite
 
 
-def search(suite: MiniSuite, *, data: bool = False, scored: Collection[str] = ()) -> Search:
+def search(
+    suite: MiniSuite,
+    *,
+    data: bool = False,
+    scored: Collection[str] = (),
+    only: Collection[str] = (),
+) -> Search:
     """All of it, as far as functions, data files and what they share go."""
     files = read_files(suite.entries)
     literals: list[Literal] = [
@@ -34,6 +40,7 @@ def search(suite: MiniSuite, *, data: bool = False, scored: Collection[str] = ()
         run=suite,
         note=lambda *_: None,
         scored=scored,
+        only=only,
     )
     made.prepare()
     made.try_functions()
@@ -119,6 +126,20 @@ def test_a_data_file_that_a_row_is_named_after_is_edited_for_one_unit_alone():
     made = search(WithData(files | data, WANT=want, loud=want.__getitem__), data=True)
     assert covered(made) == {"test_a[one]", "test_a[two]"}
     assert {e.path for e in kept(made)} == set(data)
+
+
+def test_where_some_files_are_asked_for_no_other_is_edited():
+    base = "class Base:\n    pass\ndef want():\n    return 'X'\n"
+    files = {"conftest.py": base, "a.py": "def test_a():\n    assert up('x') == 'X'\n"}
+    data = {"data/one.json": '{"k": "red"}\n'}
+    tests = "@pytest.mark.parametrize('name', NAMES)\ndef test_b(name):\n    assert load(name)\n"
+    suite = MiniSuite(
+        files | data | {"b.py": "NAMES = ['one']\n" + tests}, up=str.upper, load=str
+    )  # fmt: skip
+    made = search(suite, data=True, only={"a.py"})
+    assert {e.path for e in kept(made)} == {"a.py"}
+    assert not any(c.edits for q in made.quests.values() for queue in q.queues.values()
+                   for c in queue if c.edits[0].path != "a.py")  # fmt: skip
 
 
 def test_a_check_for_which_nothing_works_is_left():

@@ -1,6 +1,6 @@
 """A task's canaries, from beginning to end."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sandbox.audit.canary.admit import Admission
@@ -55,8 +55,12 @@ def find_canaries(
     *,
     jobs: int = 2,
     wrong: int = WRONG,
+    only: Collection[str] = (),
 ) -> Found:
-    """The same task gets the same canaries. Raises a Fault, or UserError where none can be had."""
+    """The same task gets the same canaries. Raises a Fault, or UserError where none can be had.
+
+    only: files of hidden tests that may be edited; see canary.some.
+    """
     supplies = depot.supply(without_layers(task))
     bench = Bench(task=task, runtime=runtime, supplies=supplies, jobs=jobs)
     solution = depot.solution(task, supplies)
@@ -75,6 +79,7 @@ def find_canaries(
         checks=[c for c in checks if _passed(usual.report.get(c))],
         run=lambda edits, paths=(): bench.run(edits, solution, paths),
         note=note,
+        only=only,
         scored=[c.id for c in task.verifier.checks if not c.gate],
         public=public_forms(committed_files(supplies.repo), [e.path for e in supplies.tests]),
     )

@@ -58,6 +58,8 @@ class Search:
     """Checks that may bring a reward: what is public of them gives no canary."""
     public: Mapping[str, Form] = field(default_factory=dict)
     """See public.public_forms."""
+    only: Collection[str] = ()
+    """Files that may be edited; empty: all. What uses the others is not seen to fail."""
     enough: float = _ENOUGH
     """Share of checks after which it ends."""
     rounds: int = 0
@@ -98,6 +100,7 @@ class Search:
         known: Vocabulary | None = None,
     ) -> dict[Group, list[Candidate]]:
         known = known or self.known
+        literals = [x for x in literals if not self.only or x.path in self.only]
         if {*self.scored}.isdisjoint(checks):
             return candidates(literals, known, variants=VARIANTS)
         public = of_several(self.public, holders)
