@@ -49,7 +49,8 @@ class ChecksFile:
     schema: Literal[1]
     scored: tuple[str | Weighted, ...]
     """Each pass earns its weight (1 when not said). They fail before and pass after. What weighs
-    0 earns nothing, and costs as much as what weighs 1 where it does not pass."""
+    0 earns nothing, and costs as much as what weighs 1 where it does not pass. Where all of them weigh
+    0, the reward is all or nothing."""
     gates: tuple[str | Accepting, ...] = ()
     """These must go on passing: if one does not, the reward is 0."""
     excluded: tuple[Excluded, ...] = ()
@@ -113,5 +114,3 @@ def _check_rules(raw: ChecksFile) -> Iterator[Broken]:
     for i, check in enumerate(raw.scored):
         if not 0 <= _weight(check) <= _MOST_WEIGHT:
             yield ("scored", i), f"a weight should be 0 or more, {_MOST_WEIGHT:g} at most", ""
-    if raw.scored and not any(_weight(check) for check in raw.scored):
-        yield ("scored",), "none of the scored checks weighs anything", "let one weigh more than 0"

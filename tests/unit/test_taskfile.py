@@ -293,8 +293,6 @@ MALFORMED_CHECKS = [
      "stands under `gates` already", "remove one"),
     ("negative weight", "weight: 3", "weight: -3", "id: tests/test_a.py::test_two",
      "0 or more", ""),
-    ("no weight at all", CHECKS[CHECKS.index("scored") : CHECKS.index("gates")],
-     "scored:\n  - {id: a, weight: 0}\n", "scored", "weighs anything", "more than 0"),
     ("a weight that swallows all others", "weight: 3", "weight: 1.7e+308", "id: tests/test_a.py::test_two",
      "at most", ""),
     ("NaN weight", "weight: 3", "weight: .nan", "~", "", ""),

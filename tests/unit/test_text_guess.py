@@ -156,3 +156,14 @@ def test_what_has_one_canary_draws_nothing():
     draw = Coins(b"s", "about").draw(CANARIES, 3)
     assert draw.drawn == {}
     assert set(draw.swapped) <= set(CHECKS.values())
+
+
+def test_where_nothing_weighs_anything_the_reward_is_all_or_nothing_and_won_again(guessed):
+    it = guessed()
+    free = tuple(replace(c, weight=0.0) for c in it.task.verifier.checks)
+    it.task = replace(it.task, verifier=replace(it.task.verifier, checks=free))
+    evidence = it.evidence()
+    assert len(evidence.further) == 5
+    assert judge(it.task.verifier, evidence, it.layers).reward == 1.0
+    answered_by(lambda source: honest(source) | {"one": "failed"}, it)
+    assert judge(it.task.verifier, it.evidence(), it.layers).reward == 0.0
