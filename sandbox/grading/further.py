@@ -36,10 +36,11 @@ def needed(spec: VerifierSpec, verdict: Verdict, layers: Layers) -> Need:
     canaries = layers.canaries
     if canaries is None or verdict.reward <= 0:
         return Need()
-    scored = [c for c in verdict.checks if not c.spec.gate]
-    # Where nothing weighs anything, all of it is the reward.
-    scored = [c for c in scored if c.spec.weight > 0] or scored
-    won = {c.spec.id for c in scored if c.outcome is Outcome.PASSED}
+    scored = {c.spec.id: c for c in verdict.checks if not c.spec.gate}
+    proved = scored.keys() - canaries.unproved(scored)
+    # Full marks rest on all of them, and a part on those that earn it.
+    paid = (c for c in scored.values() if verdict.resolved or c.spec.weight > 0)
+    won = {c.spec.id for c in paid if c.outcome is Outcome.PASSED} & proved
     units = [unit for unit in canaries.units if won & unit.checks.keys()]
     pairs = next((more for most, more in _FEW if len(units) <= most), 0) if units else 0
     if len(units) <= _VERY_FEW and not any(shown(layers.withheld, u.checks) for u in units):

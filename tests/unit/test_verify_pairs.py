@@ -15,7 +15,7 @@ from sandbox.model.task import CheckSpec, Digest
 from sandbox.model.verdict import Outcome, Seen
 from sandbox.runtime.base import ExecResult
 from sandbox.runtime.fake import Call, FakeBox
-from tests.unit.test_verify_layers import CHECKS, NAMES, Verified, honest
+from tests.unit.test_verify_layers import CANARIES, CHECKS, NAMES, Verified, honest
 
 
 @pytest.fixture
@@ -52,13 +52,41 @@ def test_who_is_right_keeps_the_reward_in_every_pair(verified, scored, pairs):
     assert judge(it.task.verifier, evidence, it.layers).reward == 1.0
 
 
-def test_what_weighs_nothing_does_not_make_a_reward_any_surer(verified):
+def weighing(it: Verified, *names: str) -> None:
+    """All are scored; the others weigh nothing."""
+    checks = tuple(CheckSpec(id=CHECKS[n], weight=float(n in names)) for n in NAMES)
+    it.task = replace(it.task, verifier=replace(it.task.verifier, checks=checks))
+
+
+def test_full_marks_rest_on_what_weighs_nothing_as_well(verified):
     it = verified()
-    only(it, *NAMES[:3])
-    named = it.task.verifier.checks
-    more = tuple(replace(c, gate=False) for c in named)
-    it.task = replace(it.task, verifier=replace(it.task.verifier, checks=more))
-    assert len(it.evidence().further) == 3
+    weighing(it, "one")
+    evidence = it.evidence()
+    assert len(evidence.further) == 2
+    assert all(set(p.paths) == set(CHECKS.values()) for p in evidence.further)
+    assert judge(it.task.verifier, evidence, it.layers).reward == 1.0
+
+
+def test_a_part_rests_on_what_earns_it_alone(verified):
+    it = verified(lambda source: honest(source) | {"four": "failed"})
+    weighing(it, "one")
+    evidence = it.evidence()
+    assert [p.paths for p in evidence.further] == [(CHECKS["one"],)] * 3
+    assert judge(it.task.verifier, evidence, it.layers).reward == 0.5
+
+
+def test_what_has_the_coin_of_a_gate_does_not_make_a_reward_any_surer(verified):
+    it = verified()
+    only(it, "one", "two", "three")
+    first, *others = CANARIES.units
+    shared = replace(first, checks={**first.checks, CHECKS["four"]: CHECKS["four"]})
+    it.layers = Layers(canaries=replace(CANARIES, units=(shared, *others[:2])))
+    it.code = lambda source: (
+        {n: "passed" if f"'{n}!'" in source else "failed" for n in NAMES[:3]}
+        | {"four": "passed" if "'one!'" in source else "failed"}
+    )
+    evidence = it.evidence()
+    assert [set(p.paths) for p in evidence.further] == [{CHECKS["two"], CHECKS["three"]}] * 3
 
 
 def test_each_pair_has_coins_of_its_own_and_the_same_ones_again(verified):
