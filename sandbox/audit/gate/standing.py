@@ -57,11 +57,8 @@ def of_few(task: TaskSpec, canaries: Canaries, withheld: Plain | None) -> Iterat
     """Whose outcome a guess that hangs on the text gets right too often."""
     weigh = {c.id for c in task.verifier.checks if not c.gate and c.weight > 0}
     for unit in canaries.units:
-        if (
-            len(unit.more) < MORE
-            and weigh & unit.checks.keys()
-            and not shown(withheld, unit.checks)
-        ):
+        blind = [c for c in weigh & unit.checks.keys() if not shown(withheld, [c])]
+        if blind and len(unit.more) < MORE:
             count = 1 + len(unit.more)
             right = f"1 in {2 ** (1 + count)}"
             yield finding("SR-FEW", f"{unit.name} has {count} of {1 + MORE}: {right} by chance")
