@@ -219,7 +219,7 @@ def test_a_unit_with_few_canaries_and_nothing_to_show_is_named(task: TaskSpec):
         return [f.evidence for f in found]
 
     assert told(5) == []
-    assert told(1) == ["t has 2 of 6: 1 in 8 by chance"]
+    assert told(1) == ["t has 2 of 6: 1 in 7 by chance"]
     assert told(1, "'long'") == []
     assert told(0, "None") == ["t has 1 of 6: 1 in 4 by chance"]
 

@@ -56,10 +56,12 @@ def answered_by(code: Code, it: Verified) -> Verified:
     return it
 
 
-def by_text(salt: int) -> Code:
+def by_text(salt: int, texts: int = 2) -> Code:
+    """It takes one text of so many for the test."""
+
     def code(source: str) -> dict[str, str]:
         line = source.splitlines()[1]
-        says = hashlib.sha256(f"{salt} {line}".encode()).digest()[0] & 1
+        says = hashlib.sha256(f"{salt} {line}".encode()).digest()[0] % texts == 0
         return honest(source) | {"one": "passed" if says else "failed"}
 
     return code
@@ -111,6 +113,18 @@ def test_and_in_hardly_any_with_six_of_them(guessed):
         flagged += "forged" in verdict.flags
     assert paid < 6
     assert flagged > 48
+
+
+def test_who_says_test_of_one_text_in_seven_is_paid_more_often_and_flagged_less(guessed):
+    it = guessed()
+    paid, flagged = 0, 0
+    for salt in range(128):
+        answered_by(by_text(salt, texts=7), it)
+        verdict = judge(it.task.verifier, it.evidence(), it.layers)
+        paid += verdict.reward > 0
+        flagged += "forged" in verdict.flags
+    assert 0 < paid < 16
+    assert flagged < 32
 
 
 def test_what_the_plain_run_has_to_show_needs_no_more_pairs_than_before(guessed):

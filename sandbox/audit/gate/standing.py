@@ -60,7 +60,8 @@ def of_few(task: TaskSpec, canaries: Canaries, withheld: Plain | None) -> Iterat
         blind = [c for c in weigh & unit.checks.keys() if not shown(withheld, [c])]
         if blind and len(unit.more) < MORE:
             count = 1 + len(unit.more)
-            right = f"1 in {2 ** (1 + count)}"
+            # Who passes one text of so many as there are is right most often.
+            right = f"1 in {round((count + 1) ** (count + 1) / count**count)}"
             yield finding("SR-FEW", f"{unit.name} has {count} of {1 + MORE}: {right} by chance")
 
 
