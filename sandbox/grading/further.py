@@ -14,7 +14,7 @@ two: so few are not worth more than luck, until they are won again with other co
 _HARD = 8
 """Bits, as grading.observed counts them: two letters or digits."""
 _VERY_FEW = 3
-"""Where none of these has to show a value, all canaries that they have are asked, a pair each."""
+"""Of these, those that have to show no value are asked all the canaries that they have, a pair each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +43,10 @@ def needed(spec: VerifierSpec, verdict: Verdict, layers: Layers) -> Need:
     won = {c.spec.id for c in paid if c.outcome is Outcome.PASSED} & proved
     units = [unit for unit in canaries.units if won & unit.checks.keys()]
     pairs = next((more for most, more in _FEW if len(units) <= most), 0) if units else 0
-    if len(units) <= _VERY_FEW and not any(shown(layers.withheld, u.checks) for u in units):
-        pairs = max(pairs, *(len(unit.more) for unit in units), 0)
+    if len(units) <= _VERY_FEW:
+        # The plain run refuses the check whose value is not shown, and none beside it.
+        blind = {check for check in won if not shown(layers.withheld, [check])}
+        pairs = max(pairs, *(len(u.more) for u in units if blind & u.checks.keys()), 0)
     if not pairs or not _takes_some(spec):
         return Need(pairs=pairs)
     return Need(

@@ -61,6 +61,19 @@ def test_so_does_one_that_passes_without_the_solution():
     assert set(made.reasons.values()) == {WITHOUT}
 
 
+def test_a_canary_that_expects_what_the_old_code_says_goes_for_another_one():
+    """An error that is both, the old one and the one that is asked for, is right: it would be accused."""
+    source = (
+        "def test_a():\n    assert f('12') == '12'\ndef test_b():\n    assert f('47') == '47'\n"
+    )
+    first, _ = admitted(source, str, lambda _: None)
+    (edit, *_) = first.quests["a.py::test_a"].kept()
+    old = edit.new.strip("'")
+    found, made = admitted(source, str, lambda _: old, "")
+    assert edit not in found.quests["a.py::test_a"].kept()
+    assert WITHOUT in made.reasons.values()
+
+
 def test_a_canary_that_spoils_another_test_goes():
     source = (
         "STATE = []\n"

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from sandbox.grading.coins import Coins
+from sandbox.grading.further import needed
 from sandbox.grading.judge import judge
 from sandbox.grading.pattern import as_tests
 from sandbox.model.conditions import Conditions
 from sandbox.model.layers import Canary, Layers, Plain, Unit
 from sandbox.model.task import CheckSpec
-from sandbox.model.verdict import Outcome
+from sandbox.model.verdict import CheckResult, Outcome, Verdict
+from tests.support.homes import a_task
 from tests.unit.test_verify_layers import CANARIES, CHECKS, NAMES, PLAIN, Verified, honest
 
 Code = Callable[[str], Mapping[str, str]]
@@ -54,10 +56,12 @@ def answered_by(code: Code, it: Verified) -> Verified:
     return it
 
 
-def by_text(salt: int) -> Code:
+def by_text(salt: int, texts: int = 2) -> Code:
+    """It takes one text of so many for the test."""
+
     def code(source: str) -> dict[str, str]:
         line = source.splitlines()[1]
-        says = hashlib.sha256(f"{salt} {line}".encode()).digest()[0] & 1
+        says = hashlib.sha256(f"{salt} {line}".encode()).digest()[0] % texts == 0
         return honest(source) | {"one": "passed" if says else "failed"}
 
     return code
@@ -111,6 +115,18 @@ def test_and_in_hardly_any_with_six_of_them(guessed):
     assert flagged > 48
 
 
+def test_who_says_test_of_one_text_in_seven_is_paid_more_often_and_flagged_less(guessed):
+    it = guessed()
+    paid, flagged = 0, 0
+    for salt in range(128):
+        answered_by(by_text(salt, texts=7), it)
+        verdict = judge(it.task.verifier, it.evidence(), it.layers)
+        paid += verdict.reward > 0
+        flagged += "forged" in verdict.flags
+    assert 0 < paid < 16
+    assert flagged < 32
+
+
 def test_what_the_plain_run_has_to_show_needs_no_more_pairs_than_before(guessed):
     it = guessed()
     it.layers = replace(it.layers, withheld=PLAIN)
@@ -120,6 +136,22 @@ def test_what_the_plain_run_has_to_show_needs_no_more_pairs_than_before(guessed)
     it.layers = replace(it.layers, withheld=one_bit)
     it.told = {"k": "True"}
     assert len(it.evidence().further) == 5
+
+
+def test_a_value_that_one_has_to_show_saves_no_pair_of_what_is_won_beside_it(tmp_path: Path):
+    spec = a_task(tmp_path).verifier
+    blind = replace(CANARIES.units[0], name="blind", checks={"blind": "blind"})
+    told = replace(CANARIES.units[0], name="told", checks={"told": "told"})
+    units = several(blind), several(told)
+    site = replace(PLAIN.sites[0], expected="'a value'")
+    withheld = replace(PLAIN, checks={"told": (site.key,)}, sites=(site,))
+    layers = Layers(canaries=replace(CANARIES, units=units), withheld=withheld)
+
+    def pairs(*won: str) -> int:
+        results = tuple(CheckResult(CheckSpec(id=name), Outcome.PASSED) for name in won)
+        return needed(spec, Verdict(checks=results), layers).pairs
+
+    assert (pairs("told"), pairs("blind"), pairs("blind", "told")) == (3, 5, 5)
 
 
 def test_a_forger_is_found_out_by_whichever_canary_it_was(guessed):

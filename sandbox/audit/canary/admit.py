@@ -168,20 +168,23 @@ class Admission:
             seen, *real = self.bench.run_all(pairs)
             if real:
                 self._real[name] = real[0].report
-            found = list(self._forgiven(self._real[name], seen.report))
+            found = list(self._forgiven(self._real[name], seen.report, base=not name))
             bad |= dict.fromkeys(found, FORGIVES if name else WITHOUT)
             if first:
                 self.forgiven += len(found)
         return self._give_up(bad)
 
-    def _forgiven(self, real: Report, canary: Report) -> Iterator[str]:
+    def _forgiven(self, real: Report, canary: Report, *, base: bool) -> Iterator[str]:
+        """base: of the code as it was; what that does, a right solution may do as well as what is asked."""
         told = told_as(self.search.usual, canary)
         for quest in self.search.quests.values():
             for check in quest.covered:
+                report = canary.get(told.get(check, ""))
                 if not _passed(real.get(check)):
+                    if base and _passed(report):
+                        yield check
                     continue
                 self.mutant_pairs += 1
-                report = canary.get(told.get(check, ""))
                 if report is None or report.outcome is not Outcome.FAILED:
                     yield check
 

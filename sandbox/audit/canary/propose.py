@@ -24,6 +24,8 @@ _LAST_DIGIT = re.compile(r"[0-9](?=[^0-9]*$)")
 _ERRORS = ("AttributeError", "IndexError", "KeyError", "TypeError", "ValueError")
 _SIMILAR = 0.34
 _MOST_CHARACTERS = 200
+_STEPS, _FIRST = 9, 2
+"""How far a number may be moved, and how many such come before others of the suite."""
 _EACH, _MANY = 3, 8
 """Of one word, and of one kind, at most."""
 K = TypeVar("K", bound=Hashable)
@@ -111,10 +113,10 @@ def _constants(text: str, known: Vocabulary) -> Iterator[str]:
 def _numbers(literal: Literal, known: Vocabulary) -> Iterator[str]:
     text, seed = literal.text, _seed(literal, "number")
     if _INTEGER.fullmatch(text):
-        value = int(text)
-        up, down = str(value + 1), str(max(value - 1, 0))
-        yield from (up, down) if seed & 1 else (down, up)
+        near = [n for n in _near(int(text)) if len(n) == len(text)]
+        yield from _some(near, seed, _FIRST)
         yield from _some(known.numbers.get(len(text), []), seed, _MANY)
+        yield from _some(near, seed, len(near))
     else:
         mantissa = re.split(r"[eEjJ]", text)[0] if not text.startswith(("0x", "0X")) else text
         last = _LAST_DIGIT.search(mantissa)
@@ -123,6 +125,11 @@ def _numbers(literal: Literal, known: Vocabulary) -> Iterator[str]:
             if text[:2] in {"0b", "0o"}:
                 digit = "1" if last[0] == "0" else "0"
             yield text[: last.start()] + digit + text[last.end() :]
+
+
+def _near(value: int) -> list[str]:
+    """Not the next ones alone: if all were odd steps away, a sum's parity would tell tests from canaries."""
+    return [str(n) for n in range(max(value - _STEPS, 0), value + _STEPS + 1) if n != value]
 
 
 def _strings(literal: Literal, known: Vocabulary) -> Iterator[str]:
