@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,7 +36,33 @@ def load_layers(task: TaskSpec) -> Layers:
         plain=found if "plain" in spec.layers else None,
     )
     _require_something(task, layers)
+    if layers.canaries:
+        _require_apart(task, layers.canaries)
     return layers
+
+
+def _require_apart(task: TaskSpec, canaries: Canaries) -> None:
+    """A canary that edits nothing, or tells of other checks, would be an honest answer's loss."""
+    for unit, number, wrong in _amiss(canaries):
+        raise SpecError(
+            f"canary {number} of unit `{unit}` {wrong}",
+            where=str(layer_path(task, CANARIES)),
+            hint=f"find them again: stillroom lock checks {task.id}",
+        )
+
+
+def _amiss(canaries: Canaries) -> Iterator[tuple[str, int, str]]:
+    """Unit, number of its canary, what is wrong."""
+    names = Counter(unit.name for unit in canaries.units)
+    for unit in canaries.units:
+        for number in range(1 + len(unit.more)):
+            canary = unit.canary(number)
+            if not canary.edits:
+                yield unit.name, number, "edits nothing"
+            elif canary.checks.keys() != unit.checks.keys():
+                yield unit.name, number, "tells of other checks than the unit's"
+            elif names[unit.name] > 1:
+                yield unit.name, number, "is of one of several units of that name"
 
 
 def _require_something(task: TaskSpec, layers: Layers) -> None:

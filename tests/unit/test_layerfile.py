@@ -9,7 +9,7 @@ import pytest
 
 from sandbox.errors import SpecError, VerifierFault
 from sandbox.formats.layerfile import CANARIES, PLAIN, file_digest, layer_path, load_layers, written
-from sandbox.model.layers import BARE, Canaries, Plain
+from sandbox.model.layers import BARE, Canaries, Canary, Plain
 from sandbox.model.task import TaskSpec
 from tests.support.evidences import a_layered_task, layered_home
 
@@ -49,3 +49,21 @@ def test_a_layer_that_asks_for_nothing_is_refused(task, name, nothing):
     assert made is not None
     with pytest.raises(SpecError, match=re.escape(name)):
         load_layers(pinned(task, name, replace(made, **nothing)))
+
+
+@pytest.mark.parametrize("wrong", [{"edits": ()}, {"checks": {}}])
+def test_a_further_canary_that_would_cost_an_honest_answer_its_reward_is_refused(task, wrong):
+    made = load_layers(task).canaries
+    assert made is not None
+    first, *others = made.units
+    more = replace(Canary(edits=first.edits, checks=first.checks), **wrong)
+    odd = replace(made, units=(replace(first, more=(more,)), *others))
+    with pytest.raises(SpecError, match=f"canary 1 of unit `{first.name}`"):
+        load_layers(pinned(task, CANARIES, odd))
+
+
+def test_two_units_of_one_name_are_refused(task):
+    made = load_layers(task).canaries
+    assert made is not None
+    with pytest.raises(SpecError, match="several units of that name"):
+        load_layers(pinned(task, CANARIES, replace(made, units=made.units * 2)))
