@@ -202,30 +202,26 @@ def test_what_can_be_forged_should_earn_nothing_by_itself(task: TaskSpec):
 
 
 @pytest.mark.parametrize(
-    ("expected", "named"),
-    [
-        ((), ["SR-UNSHOWN"]),
-        (("None", "True"), ["SR-UNSHOWN"]),
-        (("0",), ["SR-UNSHOWN"]),
-        (("0", "1"), []),
-        (("'xyz'",), []),
-    ],
+    ("expected", "hard"),
+    [((), 0), (("None", "True"), 0), (("0",), 0), (("0", "1"), 1), (("'xyz'",), 1)],
 )
 def test_what_earns_a_part_by_its_outcome_alone_is_named(
-    task: TaskSpec, expected: tuple[str, ...], named: list[str]
+    task: TaskSpec, expected: tuple[str, ...], hard: int
 ):
-    check = next(c for c in task.verifier.checks if not c.gate)
+    one, two = [c for c in task.verifier.checks if not c.gate][:2]
     place = {"line": 1, "column": 0, "end_line": 1, "end_column": 5}
     sites = tuple(Site(key=e, path="t.py", source="f()", expected=e, **place) for e in expected)
-    plain = Plain(bundle=BUNDLE, checks={check.id: expected}, sites=sites)
+    plain = Plain(bundle=BUNDLE, checks={one.id: expected}, sites=sites)
 
-    def told(weight: float) -> list[str]:
-        held = (replace(check, weight=weight),)
+    def told(*weights: float) -> list[str]:
+        held = tuple(replace(c, weight=w) for c, w in zip((one, two), weights, strict=True))
         spec = replace(task, verifier=replace(task.verifier, checks=held))
-        return [f.id for f in standing.of_unshown(spec, plain)]
+        return [f.evidence for f in standing.of_unshown(spec, plain)]
 
-    assert told(1.0) == named
-    assert told(0.0) == []
+    none = [] if hard else ["none of the scored checks: a guess may have full marks"]
+    assert told(1.0, 0.0) == ([] if hard else [*none, f"{one.id} weighs 1"])
+    assert told(0.0, 2.0) == [*none, f"{two.id} weighs 2"]
+    assert told(0.0, 0.0) == none
 
 
 def test_expectations_that_can_be_guessed_are_counted():

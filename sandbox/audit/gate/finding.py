@@ -127,7 +127,7 @@ RULES = (
     Rule(
         "SR-UNSHOWN",
         "warning",
-        "A scored check earns a part of the reward, and the plain run has to show no value of it that is hard to guess.",
+        "A scored check earns a part of the reward, or full marks, and the plain run has to show no value of it that is hard to guess.",
         "compare with values, or let it weigh 0 in checks.yaml: a guess which text is the test is right now and then",
     ),
     Rule(

@@ -54,8 +54,12 @@ def of_canaries(task: TaskSpec, canaries: Canaries) -> Iterator[Finding]:
 
 def of_unshown(task: TaskSpec, withheld: Plain | None) -> Iterator[Finding]:
     """What earns a part of the reward by an outcome alone, which a guess may get right."""
-    for check in task.verifier.checks:
-        if not check.gate and check.weight > 0 and not shown(withheld, [check.id]):
+    scored = [c for c in task.verifier.checks if not c.gate]
+    blind = [c for c in scored if not shown(withheld, [c.id])]
+    if blind == scored:
+        yield finding("SR-UNSHOWN", "none of the scored checks: a guess may have full marks")
+    for check in blind:
+        if check.weight > 0:
             yield finding("SR-UNSHOWN", f"{check.id} weighs {check.weight:g}")
 
 
