@@ -55,8 +55,7 @@ def _amiss(canaries: Canaries) -> Iterator[tuple[str, int, str]]:
     """Unit, number of its canary, what is wrong."""
     names = Counter(unit.name for unit in canaries.units)
     for unit in canaries.units:
-        for number in range(1 + len(unit.more)):
-            canary = unit.canary(number)
+        for number, canary in enumerate(unit.canaries):
             if not canary.edits:
                 yield unit.name, number, "edits nothing"
             elif canary.checks.keys() != unit.checks.keys():

@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sandbox.formats.digest import Entry
@@ -23,16 +23,13 @@ class Draw:
     drawn: Mapping[str, int] = field(default_factory=dict)
     """Unit that has several canaries → which of them."""
 
-    def variants(
-        self, tests: Sequence[Entry], canaries: Canaries | None
-    ) -> Iterator[Sequence[Entry]]:
+    def variants(self, tests: Sequence[Entry], canaries: Canaries | None) -> list[Sequence[Entry]]:
         """The hidden tests of each box; there is only one where nothing has a canary."""
         if canaries is None:
-            yield tests
-            return
+            return [tests]
         first = frozenset(self.swapped)
-        for names in (first, frozenset(unit.name for unit in canaries.units) - first):
-            yield canaried(tests, canaries, names, self.drawn)
+        second = frozenset(unit.name for unit in canaries.units) - first
+        return [canaried(tests, canaries, names, self.drawn) for names in (first, second)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ class Coins:
 
     def _which(self, unit: Unit, pair: int) -> int:
         """One after another in an order of its own: as many pairs, as many canaries."""
-        count = 1 + len(unit.more)
+        count = len(unit.canaries)
         order = sorted(range(count), key=lambda n: self._digest(unit, f"\0canary {n}"))
         return order[pair % count]
 

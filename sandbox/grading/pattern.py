@@ -108,7 +108,7 @@ def _pattern(one: Seen, other: Seen | None, coins: Evidence | Pair, canaries: Ca
             if again is not None:
                 again[check] = real[check]
         if beside is not None:
-            told = unit.canary(coins.drawn.get(unit.name, 0)).checks
+            told = unit.canary(coins.drawn).checks
             canary |= {check: _of(beside, told.get(check, "")) for check in unit.checks}
     loose = frozenset(check for unit in canaries.units for check in unit.loose)
     alone = tuple(u.name for u in canaries.units if any(_alone(real, canary, u.checks, loose)))
@@ -131,7 +131,7 @@ def as_tests(evidence: Evidence, canaries: Canaries | None) -> Evidence:
     for unit in canaries.units if canaries else ():
         if unit.name not in evidence.swapped:
             continue
-        names = unit.canary(evidence.drawn.get(unit.name, 0)).checks
+        names = unit.canary(evidence.drawn).checks
         told = {c: report.pop(names.get(c, ""), _NO_REPORT) for c in unit.checks}
         for check, canary in told.items():
             report[check] = replace(canary, outcome=_TURNED.get(canary.outcome, canary.outcome))

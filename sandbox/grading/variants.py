@@ -15,7 +15,7 @@ def canaried(
 
     drawn: unit → which of its canaries, if not the first.
     """
-    chosen = (u.canary(drawn.get(u.name, 0)) for u in canaries.units if u.name in names)
+    chosen = (u.canary(drawn) for u in canaries.units if u.name in names)
     return edited(tests, [edit for canary in chosen for edit in canary.edits])
 
 

@@ -61,7 +61,7 @@ def verify(
     coins = coins_of(task, submission, supplies, attempt, conditions)
     draw = coins.draw(layers.canaries)
     bench = _Bench(task, made, conditions, runtime, supplies, now, ticks)
-    variants = list(draw.variants(supplies.tests, layers.canaries))
+    variants = draw.variants(supplies.tests, layers.canaries)
     seen = bench.run(variants[:1] if conditions.layers == "mixed" else variants)
     first, *more = seen
     evidence = Evidence(
@@ -82,7 +82,7 @@ def _confirmed(bench: "_Bench", coins: Coins, evidence: Evidence) -> Evidence:
     need = further(spec, evidence, layers)
     for number in range(1, need.pairs + 1):
         draw = coins.draw(layers.canaries, number)
-        variants = list(draw.variants(tests, layers.canaries))
+        variants = draw.variants(tests, layers.canaries)
         first, second = bench.run(variants, paths=need.paths)
         pair = Pair(
             first=first,

@@ -54,10 +54,16 @@ class Unit:
     """Of the same checks. Which one a pair of boxes has is drawn, so that a guess which hangs on the
     text is not as right in the next pair."""
 
-    def canary(self, number: int) -> Canary:
-        """The first is 0; after the last they begin again."""
-        found = Canary(edits=self.edits, checks=self.checks), *self.more
-        return found[number % len(found)]
+    @property
+    def canaries(self) -> tuple[Canary, ...]:
+        return Canary(edits=self.edits, checks=self.checks), *self.more
+
+    def canary(self, drawn: Mapping[str, int]) -> Canary:
+        """drawn: unit → which of its canaries, the first if it is not named.
+
+        The first is 0; after the last they begin again.
+        """
+        return self.canaries[drawn.get(self.name, 0) % len(self.canaries)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

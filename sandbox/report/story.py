@@ -191,7 +191,7 @@ def _in_pair(
         if unit is None or (unit.name in coins.swapped) != (box != "second"):
             yield _sight(box, "as it is", seen.report, check)
         elif check in unit.checks:
-            told = unit.canary(coins.drawn.get(unit.name, 0)).checks
+            told = unit.canary(coins.drawn).checks
             yield _sight(box, "as a canary", seen.report, told.get(check, ""))
 
 

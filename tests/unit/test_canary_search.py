@@ -111,10 +111,10 @@ def test_a_table_that_several_tests_read_makes_them_one_unit():
     assert all(not found.strict for q in made.quests.values() for found in q.covered.values())
 
 
-def test_a_data_file_that_a_row_is_named_after_is_edited_for_one_unit_alone():
+def reading(data: dict[str, str]) -> MiniSuite:
+    """Two tests of one file, whose rows are named after data files that they read."""
     read = "@pytest.mark.parametrize('name', NAMES)\ndef test_{}(name):\n    assert load(name) == loud(name)\n"
     files = {"a.py": "NAMES = list(WANT)\n" + read.format("a") + read.format("b")}
-    data = {"data/one.json": '{"k": "red"}\n', "data/two.json": '{"k": "blue"}\n'}
 
     class WithData(MiniSuite):
         def __call__(self, edits: Sequence[Edit], *, paths: Sequence[str] = ()) -> Seen:
@@ -122,24 +122,25 @@ def test_a_data_file_that_a_row_is_named_after_is_edited_for_one_unit_alone():
             self.given["load"] = lambda name: there[f"data/{name}.json"]
             return super().__call__(edits, paths=paths)
 
-    want = {"one": data["data/one.json"], "two": data["data/two.json"]}
-    made = search(WithData(files | data, WANT=want, loud=want.__getitem__), data=True)
+    want = {name: data[f"data/{name}.json"] for name in ("one", "two")}
+    return WithData(files | data, WANT=want, loud=want.__getitem__)
+
+
+DATA = {"data/one.json": '{"k": "red"}\n', "data/two.json": '{"k": "blue"}\n'}
+
+
+def test_a_data_file_that_a_row_is_named_after_is_edited_for_one_unit_alone():
+    made = search(reading(DATA), data=True)
     assert covered(made) == {"test_a[one]", "test_a[two]"}
-    assert {e.path for e in kept(made)} == set(data)
+    assert {e.path for e in kept(made)} == set(DATA)
 
 
 def test_where_some_files_are_asked_for_no_other_is_edited():
-    base = "class Base:\n    pass\ndef want():\n    return 'X'\n"
-    files = {"conftest.py": base, "a.py": "def test_a():\n    assert up('x') == 'X'\n"}
-    data = {"data/one.json": '{"k": "red"}\n'}
-    tests = "@pytest.mark.parametrize('name', NAMES)\ndef test_b(name):\n    assert load(name)\n"
-    suite = MiniSuite(
-        files | data | {"b.py": "NAMES = ['one']\n" + tests}, up=str.upper, load=str
-    )  # fmt: skip
-    made = search(suite, data=True, only={"a.py"})
-    assert {e.path for e in kept(made)} == {"a.py"}
-    assert not any(c.edits for q in made.quests.values() for queue in q.queues.values()
-                   for c in queue if c.edits[0].path != "a.py")  # fmt: skip
+    """Who else reads them is not seen to fail."""
+    made = search(reading(DATA), data=True, only={"a.py"})
+    assert kept(made) == []
+    some = search(reading(DATA), data=True, only={"a.py", "data/one.json"})
+    assert {e.path for e in kept(some)} == {"data/one.json"}
 
 
 def test_a_check_for_which_nothing_works_is_left():

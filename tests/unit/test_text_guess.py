@@ -103,26 +103,25 @@ def test_a_guess_by_the_text_is_paid_in_one_try_of_four_with_one_canary(guessed)
     assert 8 < paid < 24
 
 
-def test_and_in_hardly_any_with_six_of_them(guessed):
-    it = guessed()
+def tried(it: Verified, texts: int) -> tuple[int, int]:
+    """Of 128 guesses: paid, flagged."""
     paid, flagged = 0, 0
     for salt in range(128):
-        answered_by(by_text(salt), it)
+        answered_by(by_text(salt, texts), it)
         verdict = judge(it.task.verifier, it.evidence(), it.layers)
         paid += verdict.reward > 0
         flagged += "forged" in verdict.flags
+    return paid, flagged
+
+
+def test_and_in_hardly_any_with_six_of_them(guessed):
+    paid, flagged = tried(guessed(), texts=2)
     assert paid < 6
     assert flagged > 48
 
 
 def test_who_says_test_of_one_text_in_seven_is_paid_more_often_and_flagged_less(guessed):
-    it = guessed()
-    paid, flagged = 0, 0
-    for salt in range(128):
-        answered_by(by_text(salt, texts=7), it)
-        verdict = judge(it.task.verifier, it.evidence(), it.layers)
-        paid += verdict.reward > 0
-        flagged += "forged" in verdict.flags
+    paid, flagged = tried(guessed(), texts=7)
     assert 0 < paid < 16
     assert flagged < 32
 

@@ -136,9 +136,10 @@ class Quest:
         Where one changed only what is expected, so has another.
         """
         strict = {g for c, found in self.covered.items() if found.strict for g in self.checks[c]}
+        before = {*used}
         left = {
             group: [
-                c for c in queue if (c.strict or group not in strict) and not {*used} & {*c.edits}
+                c for c in queue if (c.strict or group not in strict) and before.isdisjoint(c.edits)
             ]
             for group, queue in queues.items()
         }

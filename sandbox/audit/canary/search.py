@@ -13,7 +13,6 @@ from sandbox.audit.canary.propose import Vocabulary, vocabulary
 from sandbox.audit.canary.public import Form, of_several
 from sandbox.audit.canary.quest import (
     MORE_VARIANTS,
-    VARIANTS,
     Candidate,
     Quest,
     bundled,
@@ -102,7 +101,7 @@ class Search:
         known = known or self.known
         literals = [x for x in literals if not self.only or x.path in self.only]
         if {*self.scored}.isdisjoint(checks):
-            return candidates(literals, known, variants=VARIANTS)
+            return candidates(literals, known)
         public = of_several(self.public, holders)
         return candidates(literals, known, public=public, variants=MORE_VARIANTS)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from sandbox.errors import UserError
 from sandbox.formats import jsonfile
 from sandbox.formats.layerfile import CANARIES, layer_path
-from sandbox.grading.variants import edited
+from sandbox.grading.variants import canaried
 from sandbox.model.layers import Canaries
 from sandbox.model.task import TaskSpec
 from sandbox.model.verdict import file_of
@@ -35,8 +35,9 @@ def merged(task: TaskSpec, found: Canaries, files: Collection[str], supplies: Su
     known = {c.id for c in task.verifier.checks}
     kept = [u for u in before.units if known >= u.checks.keys()]
     kept = [u for u in kept if not {file_of(c) for c in u.checks} & {*files}]
-    for number in range(1 + max((len(unit.more) for unit in kept), default=0)):
-        edited(supplies.tests, [edit for unit in kept for edit in unit.canary(number).edits])
+    for number in range(max((len(unit.canaries) for unit in kept), default=0)):
+        drawn = {unit.name: number for unit in kept}
+        canaried(supplies.tests, replace(before, units=tuple(kept)), drawn, drawn)
     left = {c: why for c, why in before.uncovered.items() if c in known and file_of(c) not in files}
     return replace(
         found,
