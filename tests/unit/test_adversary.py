@@ -92,9 +92,9 @@ def test_code_that_speaks_of_helpers_runs_after_them_under_a_name_of_its_own(tmp
     code = f"import json\nb = 2\nprint({name.lower()}, a, __name__, '{name}')\n"
     in_a_shell(tmp_path, played(begun(tmp_path, attach=code)))
     text = (tmp_path / "work/src/a.py").read_text()
-    look = f"{text}\nprint(sorted(n for n in vars() if n[0] != '_'))"
+    look = f"globals = 0\n{text}\nprint(sorted(n for n in vars() if n[0] != '_'))"
     ran = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
-    assert ran.stdout.splitlines() == [f"True 1 attached {name}", "['a']"]
+    assert ran.stdout.splitlines() == [f"True 1 attached {name}", "['a', 'globals']"]
 
 
 def test_attached_code_of_the_corpus_rests_on_names_that_there_are():
