@@ -78,23 +78,28 @@ def in_a_shell(home: Path, actions: list[object]) -> None:
     subprocess.run(["bash", "-ec", script], cwd=home / "work", check=True)
 
 
+def imported(home: Path, after: str, before: str = "") -> str:
+    code = f"{before}{(home / 'work/src/a.py').read_text()}\n{after}"
+    return subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True
+    ).stdout
+
+
 def test_files_and_code_arrive_as_they_are_written(tmp_path):
     text = "it's `odd` $HOME \\n é\n"
-    more = {"before": "first = 1\n", "attach": "last = '@token@'\n", "files": {"deep/x.txt": text}}
+    more = {"before": "first = 1\n", "attach": "print('@token@')\n", "files": {"deep/x.txt": text}}
     in_a_shell(tmp_path, played(begun(tmp_path, **more)))
     assert (tmp_path / "work/deep/x.txt").read_text() == text
-    made = (tmp_path / "work/src/a.py").read_text().split()
-    assert made == ["first", "=", "1", "a", "=", "1", "last", "=", "'tok'"]
+    assert (tmp_path / "work/src/a.py").read_text().startswith("first = 1\na = 1\n")
+    assert imported(tmp_path, "print(first, a)") == "tok\n1 1\n"
 
 
 @pytest.mark.parametrize("name", ["_hx_helped", "_HX_HELPED"])
 def test_code_that_speaks_of_helpers_runs_after_them_under_a_name_of_its_own(tmp_path, name):
     code = f"import json\nb = 2\nprint({name.lower()}, a, __name__, '{name}')\n"
     in_a_shell(tmp_path, played(begun(tmp_path, attach=code)))
-    text = (tmp_path / "work/src/a.py").read_text()
-    look = f"globals = 0\n{text}\nprint(sorted(n for n in vars() if n[0] != '_'))"
-    ran = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
-    assert ran.stdout.splitlines() == [f"True 1 attached {name}", "['a', 'globals']"]
+    said = imported(tmp_path, "print(sorted(n for n in vars() if n[0] != '_'))", "globals = 0\n")
+    assert said.splitlines() == [f"True 1 attached {name}", "['a', 'globals']"]
 
 
 def test_attached_code_of_the_corpus_rests_on_names_that_there_are():
