@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import docker
 import docker.errors
@@ -47,6 +48,7 @@ class Engine:
         self._api: docker.APIClient | None = None
         self._brief: docker.APIClient | None = None
         self._podman: bool | None = None
+        self._about: dict[str, Any] = {}
         self.local: bool | None = None
         """Is it on this machine? None: not known yet."""
         self.allowed = ANYTHING
@@ -85,6 +87,14 @@ class Engine:
             self._podman = any(part.get("Name") == "Podman Engine" for part in parts)
         return self._podman
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """What it says of itself, asked once: it takes the time of ten other questions."""
+        if not self._about:
+            with faults("ask the engine about itself"):
+                self._about = self.brief.info()
+        return self._about
+
     def reads_storage(self) -> bool:
         """May we read what boxes change: is the engine's storage here, and open to us?
 
@@ -92,14 +102,15 @@ class Engine:
         """
         if self.local is False:
             return False
-        with faults("ask the engine about itself"):
-            info = self.brief.info()
-        folder = str(info.get("DockerRootDir") or "")
-        return info.get("Driver") in _OVERLAYS and os.access(folder, os.R_OK | os.X_OK)
+        folder = str(self.about.get("DockerRootDir") or "")
+        return self.about.get("Driver") in _OVERLAYS and os.access(folder, os.R_OK | os.X_OK)
+
+    @property
+    def processors(self) -> int:
+        return int(self.about.get("NCPU") or 1)
 
     def remaps_users(self) -> bool:
-        with faults("ask the engine about itself"):
-            options = self.brief.info().get("SecurityOptions") or []
+        options = self.about.get("SecurityOptions") or []
         return any("userns" in option or "rootless" in option for option in options)
 
     def close(self) -> None:

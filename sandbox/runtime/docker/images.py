@@ -303,8 +303,7 @@ def _find_by_layers(engine: Engine, image: Image) -> str | None:
 
     There the layers decide; the rest of the config we set ourselves when a box is made.
     """
-    with faults("ask the engine how it stores images"):
-        status = dict(engine.api.info().get("DriverStatus") or [])
+    status = dict(engine.about.get("DriverStatus") or [])
     if status.get("driver-type") != CONTAINERD_STORE:
         return None
     found = inspect(engine, tag_of(image))

@@ -100,7 +100,6 @@ class Holder:
         self._program: Path | None = None
         self._seen = False
         self._processors = Processors()
-        self._engines: int | None = None
         """How many processors the engine has."""
 
     def lacks(self) -> str:
@@ -128,7 +127,7 @@ class Holder:
             axis = _begin(spec)
             stack.callback(remove_tree, folder)
             folder.mkdir(mode=0o700, parents=True)
-            count = len(processors) or self._engines or 1
+            count = len(processors) or self._engine.processors
             texts = machine.told(machine.texts(count, _booted_ns(axis)))
             for path, text in texts.items():
                 (folder / _name(path)).write_text(text)
@@ -150,10 +149,7 @@ class Holder:
 
     def _known(self) -> bool:
         """Has the engine the processors that we have? Else nobody knows their numbers."""
-        if self._engines is None:
-            with faults("ask the engine about itself"):
-                self._engines = int(self._engine.api.info().get("NCPU") or 1)
-        return self._engines == len(os.sched_getaffinity(0))
+        return self._engine.processors == len(os.sched_getaffinity(0))
 
     def _apart(self) -> str:
         """A box is only made if its mounts are found, but what it lacked would not be said so well."""
