@@ -154,6 +154,23 @@ def test_groups_are_listed_and_removed_once_they_are_empty(tmp_path: Path):
     assert groups.boxes() == set()
 
 
+@pytest.mark.parametrize(
+    ("tree", "file", "value"),
+    [
+        (v1, "memory/stillroom/box/memory.force_empty", "0"),
+        (v2, "stillroom/box/memory.reclaim", "77"),
+    ],
+)
+def test_what_only_a_box_had_in_memory_is_put_out(tmp_path: Path, tree, file: str, value: str):
+    (tree(tmp_path) / file).write_text("")
+    if tree is v2:
+        (tmp_path / "stillroom/box/memory.current").write_text("77\n")
+    groups = detect(str(tmp_path))
+    assert groups is not None
+    groups.put_out("box")
+    assert (tmp_path / file).read_text() == value
+
+
 def test_a_group_that_stays_busy_is_an_error_in_the_end(tmp_path: Path):
     groups = found(v1(tmp_path))
     with pytest.raises(OSError, match="not empty"):

@@ -31,7 +31,8 @@ MASKED = (
     "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
     "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware",
     "/proc/config.gz", "/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags",
-    "/proc/slabinfo", "/proc/vmallocinfo", "/sys/kernel/security",
+    "/proc/slabinfo", "/proc/sys/fs/dentry-state", "/proc/sys/fs/inode-nr",
+    "/proc/sys/fs/inode-state", "/proc/vmallocinfo", "/sys/kernel/security",
 )  # fmt: skip
 """Those of the engine's newest version, then those that it leaves readable: root in a container is
 the host's root to them."""

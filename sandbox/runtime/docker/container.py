@@ -12,6 +12,7 @@ import docker.utils
 
 from sandbox.errors import RuntimeFault
 from sandbox.runtime import upper
+from sandbox.runtime.docker import leaving
 from sandbox.runtime.docker.channel import Channel
 from sandbox.runtime.docker.engine import Engine, faults, late
 from sandbox.runtime.docker.readings import Readings
@@ -127,6 +128,9 @@ class Container:
         pause = 0.05
         self.readings.cut()
         try:
+            if self.engine.local is not False:
+                with contextlib.suppress(RuntimeFault):  # said below, if it is still so
+                    leaving.end(self.id, int(self.state().get("Pid") or 0))
             while not self._removed():
                 if time.monotonic() > deadline:
                     raise RuntimeFault(

@@ -28,6 +28,7 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _MASKED = (
     "proc/acpi", "proc/kcore", "proc/keys", "proc/latency_stats", "proc/timer_list",
     "proc/timer_stats", "proc/sched_debug", "proc/scsi", "proc/config.gz", "sys/firmware",
+    "proc/sys/fs/dentry-state", "proc/sys/fs/inode-nr", "proc/sys/fs/inode-state",
     "sys/devices/virtual/powercap", "sys/fs/cgroup", "sys/kernel/security",
 )  # fmt: skip
 _READ_ONLY = ("proc/bus", "proc/fs", "proc/irq", "proc/sys", "proc/sysrq-trigger")

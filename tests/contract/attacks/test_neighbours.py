@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from sandbox.audit.conformance import Bench
 from sandbox.audit.conformance.bench import (
@@ -24,7 +25,10 @@ ATTACKS = (
     "reach another box's System V memory, semaphores and queues",
     "reach another box's message queues",
     "reach another box's shared memory",
+    "tell a later box by the names that it looks for",
 )
+_NAMES = 150_000
+_LOOK = f"import os\nfor i in range({_NAMES}): os.path.exists(f'/usr/lib/absent-{{i}}')"
 _LISTEN = """
 import socket, time
 s = socket.socket(socket.AF_UNIX)
@@ -104,3 +108,16 @@ def test_shared_memory_is_not_reached(bench: Bench):
     with two(bench) as (one, other):
         sh(one, "echo x > /dev/shm/attack")
         assert not exists(other, "/dev/shm/attack")
+
+
+@attack("tell a later box by the names that it looks for")
+def test_names_that_are_not_there_are_forgotten_with_the_box(bench: Bench):
+    """The kernel keeps them: what is asked for a second time is answered sooner."""
+    before = _absent_names()
+    with bench.box() as box:
+        python(box, _LOOK)
+    assert _absent_names() - before < _NAMES / 2
+
+
+def _absent_names() -> int:
+    return int(Path("/proc/sys/fs/dentry-state").read_text().split()[4])
