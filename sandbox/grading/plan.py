@@ -56,10 +56,13 @@ def files_of(job: Job, supplies: Supplies, folder: str, *, raw: bool) -> list[En
 def restored(job: Job, supplies: Supplies) -> Iterator[Entry]:
     """Of the pinned files that a submission may change, those that are taken for support of tests."""
     places = [PurePosixPath(p) for p in job.task.verifier.bundle.paths]
+    files = {PurePosixPath(e.path) for e in job.made.files if e.kind != "link"}
     for entry in supplies.base:
         path = PurePosixPath(entry.path)
         if path.is_absolute():
             continue  # nothing of the kind is taken from there
+        if not files.isdisjoint(path.parents):
+            continue  # nor from below what is a file now
         if _is_support(path.name) and not any(path.is_relative_to(p) for p in places):
             yield entry
 

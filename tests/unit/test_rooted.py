@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -339,3 +340,14 @@ def test_support_of_tests_is_put_back_in_the_working_directory_only(
     plan = setting(task, given, USUAL)
     job = Job(task=task, plan=plan, made=Applied(), tests=(), runner="run_shell")
     assert list(restored(job, given)) == [inner]
+
+
+@pytest.mark.parametrize(("kind", "back"), [("file", False), ("exec", False), ("link", True)])
+def test_support_is_not_put_back_below_what_is_a_file_now(
+    task: TaskSpec, supplies: Supplies, kind: Literal["file", "exec", "link"], *, back: bool
+):
+    """It could not be: that would be a fault, and a way to a void verdict."""
+    given = replace(supplies, base=(*BASE, Entry("src/deep/conftest.py", "file", b"")))
+    made = Applied(files=(Entry("src/deep", kind, b"x"),))
+    job = Job(task=task, plan=setting(task, given, USUAL), made=made, tests=(), runner="run_shell")
+    assert bool(list(restored(job, given))) == back
