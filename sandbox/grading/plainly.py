@@ -2,12 +2,16 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from math import log2
 
-from sandbox.grading.observed import agrees
+from sandbox.grading.further import shown
+from sandbox.grading.observed import agrees, bits
 from sandbox.model.layers import Layers, Plain
 from sandbox.model.task import CheckSpec, VerifierSpec
 from sandbox.model.verdict import CheckResult, Flag, Outcome, Ran, Seen, function_of
 
+_LEFT = 5
+"""Bits that a guess has to get right, where one value of several is enough."""
 _NOT_PLAINLY = "it passed, but not without the test runner"
 _NOT_TOLD = "it passed, but what it has to show without the test runner is not what is expected"
 
@@ -45,12 +49,15 @@ def _tells(check: str, seen: Seen, withheld: Plain | None, won: Collection[str])
     if withheld is None:
         return True
     keys = withheld.checks.get(check, ())
-    expected = {site.key: site.expected for site in withheld.sites if site.key in keys}
-    enough = any if _beside_failed(check, withheld, won) else all
-    return all(
-        enough(agrees(value, wanted) for value in (seen.observed.get(key) or ("!nothing",)))
-        for key, wanted in expected.items()
-    )
+    sites = [site for site in withheld.sites if site.key in keys]
+    told = {site.key: seen.observed.get(site.key) or ("!nothing",) for site in sites}
+    some = _beside_failed(check, withheld, won)
+    enough = any if some else all
+    if not all(enough(agrees(value, s.expected) for value in told[s.key]) for s in sites):
+        return False
+    # Several values are several tries.
+    left = sum(max(0.0, bits(s.expected) - log2(len(told[s.key]))) for s in sites)
+    return not some or left >= _LEFT or not shown(withheld, [check])
 
 
 def _beside_failed(check: str, withheld: Plain, won: Collection[str]) -> bool:

@@ -95,6 +95,31 @@ def test_where_another_row_failed_one_value_is_enough():
     assert partly(("2", "3"), rows) == 0.5
 
 
+@pytest.mark.parametrize(
+    ("expected", "told", "enough"),
+    [
+        (("'ok'",), ("'ok'", "'no'"), True),
+        (("'ok'",), ("'ok'", *(f"'{n}'" for n in range(10, 25))), False),
+        (("'something'",), ("'something'", *(f"'{n}'" for n in range(15))), True),
+        (("True",) * 8, ("True", "False"), False),
+        (("True",) * 8, ("True",), True),
+        (("True",), ("True", "False"), True),
+    ],
+)
+def test_where_one_is_enough_many_values_are_many_tries(
+    expected: tuple[str, ...], told: tuple[str, ...], *, enough: bool
+):
+    """Of what nobody guesses: of a mere true or false, nothing else could be asked."""
+    sites = tuple(replace(SITE, key=f"o{n}", expected=e) for n, e in enumerate(expected))
+    keys = tuple(site.key for site in sites)
+    plain = replace(PLAIN, checks={ONE: keys, TWO: keys}, sites=sites, left={})
+    report = {ONE: PASSED, TWO: CheckReport(outcome=Outcome.FAILED)}
+    seen = replace(shown(), observed=dict.fromkeys(keys, told))
+    evidence = Evidence(ran=Ran.FINISHED, report=report, plain=seen)
+    verdict = judge(SPEC, evidence, Layers(withheld=plain, plain=plain))
+    assert verdict.reward == (0.5 if enough else 0)
+
+
 def test_a_check_that_the_spec_does_not_name_does_not_count():
     spec = replace(SPEC, checks=(CheckSpec(id=TWO),))
     assert flags(shown(told=("4",), outcome=Outcome.FAILED), spec) == ()
