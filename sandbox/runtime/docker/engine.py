@@ -107,6 +107,7 @@ class Engine:
 
     @property
     def processors(self) -> int:
+        """How many the engine has."""
         return int(self.about.get("NCPU") or 1)
 
     def remaps_users(self) -> bool:

@@ -100,7 +100,6 @@ class Holder:
         self._program: Path | None = None
         self._seen = False
         self._processors = Processors()
-        """How many processors the engine has."""
 
     def lacks(self) -> str:
         """Why no clock can be held; empty when it can be. Raises RuntimeFault without an engine."""

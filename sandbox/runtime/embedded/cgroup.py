@@ -184,6 +184,7 @@ class Cgroups:
                     used = kernel.read(os.path.join(path, "memory.current"))
                     kernel.write(os.path.join(path, "memory.reclaim"), used.strip())
                 elif _controller(folder) == "memory":
+                    kernel.write(os.path.join(path, "memory.swappiness"), "0")  # it would take time
                     kernel.write(os.path.join(path, "memory.force_empty"), "0")
 
     def tidy(self) -> None:
