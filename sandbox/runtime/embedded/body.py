@@ -160,9 +160,11 @@ class Body:
             os.close(self._files.upper)
             if self._started:
                 self._started.close()
-        self._groups.remove(self.name)
-        if not filesystem.discard(str(self._blank.folder)):
-            remove_tree(self._blank.folder)
+        try:
+            if not filesystem.discard(str(self._blank.folder)):
+                remove_tree(self._blank.folder)
+        finally:  # after its files: the kernel would wait until they are on the disk
+            self._groups.remove(self.name)
         self._release()
 
     def freeze(self) -> None:
