@@ -1,12 +1,10 @@
 """A box of the engine ends: what it alone had looked at leaves the kernel's memory with it."""
 
 import contextlib
-import os
-import signal
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from sandbox.runtime.embedded.cgroup import Cgroups, detect
+from sandbox.runtime.embedded.cgroup import detect
 
 
 def end(container: str, pid: int) -> None:
@@ -20,19 +18,12 @@ def end(container: str, pid: int) -> None:
     if group is None or found is None:
         return
     groups = replace(found, parent=str(group.parent).lstrip("/"))
-    with contextlib.suppress(OSError):
-        _end(groups, group.name)
-
-
-def _end(groups: Cgroups, name: str) -> None:
-    try:
-        groups.freeze(name)
-        for process in groups.processes(name):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-        groups.put_out(name)
-    finally:
-        groups.thaw(name)
+    with contextlib.suppress(OSError):  # we may not, or it is gone
+        try:
+            groups.freeze(group.name)
+            groups.put_out(group.name)
+        finally:
+            groups.kill(group.name)
 
 
 def _group(container: str, pid: int) -> PurePosixPath | None:

@@ -149,11 +149,11 @@ class Cgroups:
 
     def kill(self, box: str) -> None:
         """Kill what is left in the groups: of a box whose first process is dead, nothing is."""
-        with suppress(OSError):
-            self.thaw(box)  # v1 lets nothing die that is frozen
         for pid in self.processes(box):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        with suppress(OSError):
+            self.thaw(box)  # v1 lets nothing die that is frozen
 
     def remove(self, box: str, *, seconds: float = 5.0) -> None:
         """Remove the groups once they are empty, which the kernel takes a moment to notice."""

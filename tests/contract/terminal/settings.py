@@ -256,8 +256,8 @@ SETTINGS = (
         "(echo b; echo c) & wait; echo a",
         like(r"\[1\] \d+\n(\n\[1\]\+  Stopped +\( echo b; echo c \)\n)?bash: wait: .*\na\n"),
         before=("stty tostop </dev/tty",),
-        # Bash writes its notice in pieces: what has come of it by then.
-        background=like(r"(\n(\[1\][^\n]*\n?)?)?"),
+        # Bash writes its notice in two pieces, and the first may come alone.
+        background=like(r"(\n(\[1\]\+  Stopped +\( echo b; echo c \)\n)?)?"),
         piped=like(r"\[1\] \d+\nb\nc\n(\[1\].*\n)?a\n"),
         after=("kill -9 %1; stty $SANE </dev/tty",),
     ),
